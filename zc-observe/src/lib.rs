@@ -1,0 +1,7 @@
+//! zc-observe shows when Linux zero-copy transmit falls back to copying: what was
+//! copied, where, who sent it, why, and what to do.
+//!
+//! Data flows one way: the programs' maps ([`probes`]) become a [`snapshot`], which
+//! the [`causes`] turn into a verdict.
+
+pub mod snapshot;
