@@ -80,12 +80,13 @@ pub struct OpenCopy {
     pub key: DeepCopyKey,
     /// `bpf_ktime_get_ns` at entry.
     pub start: u64,
-    /// The skb, which tells nested runs apart.
+    /// The skb.
     pub skb: u64,
     /// `data_len` at entry.
     pub bytes: u64,
-    /// `bpf_get_current_pid_tgid` at entry.
-    pub task: u64,
+    /// What entry and return have in common: the skb, or the stack pointer where the
+    /// return does not show the skb (kretprobe).
+    pub token: u64,
 }
 
 pod!(DeepCopyKey, DeepCopyVal, InFlight);

@@ -84,12 +84,18 @@ pub struct Offsets {
     pub sk_error_queue: u32,
     /// Inode number, seen from `struct socket` (`socket_alloc.vfs_inode.i_ino`).
     pub socket_ino: u32,
-    /// `udp_sock.pending`, seen from `struct sock`.
-    pub udp_pending: u32,
     /// `msghdr.msg_ubuf`; absent up to 5.19.
     pub msg_ubuf: u32,
     /// `io_notif_data.uarg`.
     pub notif_uarg: u32,
+    /// `io_notif_data.next`; absent up to 6.9.
+    pub notif_next: u32,
+    /// `io_notif_data.zc_report`; absent up to 6.1.
+    pub notif_zc_report: u32,
+    /// `io_notif_data.zc_used`.
+    pub notif_zc_used: u32,
+    /// `io_notif_data.zc_copied`.
+    pub notif_zc_copied: u32,
     /// `io_kiocb.cmd`: where a notification's `io_notif_data` lies in its request.
     pub kiocb_cmd: u32,
 }
@@ -135,7 +141,10 @@ impl Offsets {
         sk_zckey: ABSENT,
         sk_error_queue: ABSENT,
         socket_ino: ABSENT,
-        udp_pending: ABSENT,
+        notif_next: ABSENT,
+        notif_zc_report: ABSENT,
+        notif_zc_used: ABSENT,
+        notif_zc_copied: ABSENT,
         msg_ubuf: ABSENT,
         notif_uarg: ABSENT,
         kiocb_cmd: ABSENT,

@@ -30,4 +30,12 @@ pub struct AttemptVal {
     pub aborted_bytes: u64,
 }
 
-pod!(AttemptKey, AttemptVal);
+/// The arguments of a call that has begun, for a return that does not show them.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct CallArgs {
+    /// The arguments.
+    pub args: [u64; 3],
+}
+
+pod!(AttemptKey, AttemptVal, CallArgs);

@@ -4,21 +4,22 @@
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct SocketVal {
-    /// `sk_zckey` when counting began: ids from here on are ours.
+    /// Inode of the socket, which tells it from a later one at the same address.
+    pub inode: u64,
+    /// First id that counts.
     pub base: u32,
     /// `sk_zckey` as last counted.
     pub next: u32,
-    /// Bit 0: in use. Bit 1: the socket was older than the observer.
-    pub state: u32,
+    /// Where the next range goes in `gone`.
+    pub cursor: u32,
     /// Always 0.
     pub pad: u32,
-    /// Ids counted from notifications that were already gone when their report was traced,
-    /// newest last: the range and what it was counted as.
+    /// The last ranges counted from notifications that have left the error queue.
     pub gone: [Range; Self::GONE],
 }
 
 impl SocketVal {
-    /// How many such ranges are remembered.
+    /// How many such ranges are remembered; a power of two.
     pub const GONE: usize = 4;
 }
 
