@@ -4,4 +4,12 @@
 //! Data flows one way: the programs' maps ([`probes`]) become a [`snapshot`], which
 //! the [`causes`] turn into a verdict.
 
+pub mod cli;
+pub mod commands;
+pub mod error;
+pub mod log;
+pub mod metrics;
+pub mod probes;
+pub mod report;
 pub mod snapshot;
+pub mod web;
