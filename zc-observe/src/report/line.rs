@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::totals::{received, top_cause};
 use super::unit::{bytes, count, percent};
-use super::{Report, Totals};
+use super::{Flow, Report, Totals};
 
 /// Growth between two reports as one line of text.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +17,9 @@ pub struct Line<'a> {
 
 impl fmt::Display for Line<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.now.tier.is_none() {
+            return self.flows(f);
+        }
         let all = Totals::of(self.now);
         let more = self
             .before
@@ -40,6 +43,25 @@ impl fmt::Display for Line<'_> {
 }
 
 impl Line<'_> {
+    /// Without probes: what our own traffic read from its sockets.
+    fn flows(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sum = |report: &Report, part: fn(&Flow) -> u64| -> u64 {
+            report.flows.iter().map(part).sum()
+        };
+        let more = |part: fn(&Flow) -> u64| {
+            let before = self.before.map_or(0, |report| sum(report, part));
+            count(sum(self.now, part).saturating_sub(before))
+        };
+        write!(
+            f,
+            "{}  no probes  generator sends {}  copied {}  zero-copy {}",
+            humantime::format_rfc3339_seconds(self.now.taken),
+            more(|flow| flow.sends),
+            more(|flow| flow.copied),
+            more(|flow| flow.zerocopy)
+        )
+    }
+
     /// Bytes deep-copied, and the cause of most of them.
     fn causes(&self, f: &mut fmt::Formatter<'_>, copied: u64) -> fmt::Result {
         write!(f, "  deep-copied {}", bytes(copied))?;
@@ -79,7 +101,7 @@ impl Line<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests_support::{Names, deep_copies, snapshot};
+    use super::super::tests_support::{Names, deep_copies, flow, snapshot};
     use super::*;
     use crate::snapshot::Method;
 
@@ -120,6 +142,19 @@ mod tests {
         assert!(
             line.ends_with("deep-copied 1.0 MB  cause local_delivery on lo (90 %)"),
             "{line}"
+        );
+    }
+
+    #[test]
+    fn without_probes_the_kernel_counts_nothing() {
+        let report = Report::new(snapshot(), None, &Names, vec![flow()]);
+        assert_eq!(
+            Line {
+                before: None,
+                now: &report
+            }
+            .to_string(),
+            "1970-01-12T13:46:50Z  no probes  generator sends 100  copied 90  zero-copy 4"
         );
     }
 

@@ -25,6 +25,27 @@ impl fmt::Display for Summary<'_> {
             "summary of {}",
             humantime::format_duration(Duration::from_secs(lasted.as_secs()))
         )?;
+        if report.tier.is_some() {
+            self.sends(f, &totals)?;
+            self.deep_copies(f, &totals)?;
+            self.devices(f)?;
+        } else {
+            writeln!(f, "  no probes    the kernel's own counts are unknown")?;
+        }
+        self.flows(f, &totals)?;
+        for (metric, bound, why) in report.quality.bounds() {
+            let than = match bound {
+                Bound::Lower => "lower",
+                Bound::Upper => "upper",
+            };
+            writeln!(f, "  {than} bound  {metric}: {}", why.join("; "))?;
+        }
+        Ok(())
+    }
+}
+
+impl Summary<'_> {
+    fn sends(&self, f: &mut fmt::Formatter<'_>, totals: &Totals) -> fmt::Result {
         write!(
             f,
             "  attempts     {} sends accepted",
@@ -41,22 +62,9 @@ impl fmt::Display for Summary<'_> {
             count(totals.copied),
             count(totals.zerocopy)
         )?;
-        self.apis(f)?;
-        self.deep_copies(f, &totals)?;
-        self.devices(f)?;
-        self.flows(f, &totals)?;
-        for (metric, bound, why) in report.quality.bounds() {
-            let than = match bound {
-                Bound::Lower => "lower",
-                Bound::Upper => "upper",
-            };
-            writeln!(f, "  {than} bound  {metric}: {}", why.join("; "))?;
-        }
-        Ok(())
+        self.apis(f)
     }
-}
 
-impl Summary<'_> {
     fn apis(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut apis: Vec<(Api, &str)> = self
             .0
@@ -87,10 +95,7 @@ impl Summary<'_> {
 
     fn deep_copies(&self, f: &mut fmt::Formatter<'_>, totals: &Totals) -> fmt::Result {
         let (Some(copies), Some(payload)) = (totals.deep_copies, totals.deep_copy_bytes) else {
-            return match self.0.tier {
-                Some(_) => writeln!(f, "  deep copies  not seen on this tier"),
-                None => Ok(()),
-            };
+            return writeln!(f, "  deep copies  not seen on this tier");
         };
         write!(
             f,

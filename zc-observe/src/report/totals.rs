@@ -50,7 +50,7 @@ impl Totals {
         let (deep, second) = (&report.deep_copies, &report.second_copies);
         Self {
             attempts: report.attempts.iter().map(|row| row.accepted).sum(),
-            refused: report.attempts.iter().map(|row| row.refused).sum(),
+            refused: refused(report),
             copied: completed(Outcome::Copied),
             zerocopy: completed(Outcome::Zerocopy),
             deep_copies: sum(deep, |row| row.copies),
@@ -79,6 +79,14 @@ impl Totals {
             second_copy_bytes: more(self.second_copy_bytes, before.second_copy_bytes),
         }
     }
+}
+
+/// Sends refused. Without any attempt, the tracepoint tier does not know of refusals.
+fn refused(report: &Report) -> Option<u64> {
+    if report.attempts.is_empty() && !report.sees_deep_copies() {
+        return None;
+    }
+    report.attempts.iter().map(|row| row.refused).sum()
 }
 
 /// Cause and device with the most deep-copied bytes between two reports, and those bytes.

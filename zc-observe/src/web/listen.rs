@@ -34,6 +34,12 @@ pub enum ListenError {
         /// As typed.
         address: ListenAddress,
     },
+    /// Not an address of this host.
+    #[error("cannot listen on {address}: this host does not have that address; use one of its own")]
+    NotHere {
+        /// As typed.
+        address: ListenAddress,
+    },
     /// Anything else.
     #[error("cannot listen on {address}: {reason}")]
     Other {
@@ -62,6 +68,7 @@ pub async fn bind(address: &ListenAddress) -> Result<TcpListener, ListenError> {
         let address = address.clone();
         match reason.kind() {
             io::ErrorKind::AddrInUse => ListenError::InUse { address },
+            io::ErrorKind::AddrNotAvailable => ListenError::NotHere { address },
             io::ErrorKind::PermissionDenied => ListenError::NotPermitted { address },
             _ => ListenError::Other { address, reason },
         }

@@ -38,14 +38,18 @@ pub(crate) struct Daemon {
 impl Daemon {
     /// Starts it on a free port of loopback without probes, and waits for its ready-file.
     pub(crate) fn start(arguments: &[&str]) -> Self {
-        Self::spawn(arguments, Stdio::piped())
+        Self::spawn(arguments, Stdio::piped(), Stdio::inherit())
     }
 
-    pub(crate) fn spawn(arguments: &[&str], stdout: Stdio) -> Self {
+    pub(crate) fn spawn(arguments: &[&str], stdout: Stdio, stderr: Stdio) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let ready = folder.path().join("ready");
         let mut command = zc_observe(&["daemon", "--probes", "off", "--ready-file"]);
-        command.arg(&ready).args(arguments).stdout(stdout);
+        command
+            .arg(&ready)
+            .args(arguments)
+            .stdout(stdout)
+            .stderr(stderr);
         if !arguments.contains(&"--web.listen-address") {
             command.args(["--web.listen-address", "127.0.0.1:0"]);
         }

@@ -1,5 +1,6 @@
 //! A run of the daemon: bind, attach, serve, stop.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -89,7 +90,7 @@ pub(super) async fn run(arguments: &DaemonArgs, traffic: Vec<Traffic>) -> Result
     };
     let exit = tokio::select! {
         exit = signals.next() => exit,
-        () = live.lines(arguments.interval, first), if !arguments.quiet => Exit::Failed,
+        never = live.lines(arguments.interval, first), if !arguments.quiet => match never {},
     };
     // A second signal does not wait.
     tokio::select! {
@@ -148,6 +149,7 @@ fn introduce(
     observer: &Observer,
 ) {
     for address in addresses {
+        tracing::info!(%address, "serving");
         output.line(format!("http://{address}{}", arguments.telemetry_path));
     }
     output.line(probes::tier_line(&observer.probes()));
@@ -174,7 +176,7 @@ async fn read(source: &Arc<Source>) -> Option<Report> {
 
 impl Live {
     /// A line every interval, forever.
-    async fn lines(&self, interval: Duration, first: Option<Report>) {
+    async fn lines(&self, interval: Duration, first: Option<Report>) -> Infallible {
         let mut before = first;
         let mut ticks = tokio::time::interval(interval);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
