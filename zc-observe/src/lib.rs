@@ -4,4 +4,5 @@
 //! Data flows one way: the programs' maps ([`probes`]) become a [`snapshot`], which
 //! the [`causes`] turn into a verdict.
 
+pub mod kernel;
 pub mod snapshot;
