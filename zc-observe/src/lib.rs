@@ -4,5 +4,6 @@
 //! Data flows one way: the programs' maps ([`probes`]) become a [`snapshot`], which
 //! the [`causes`] turn into a verdict.
 
+pub mod causes;
 pub mod kernel;
 pub mod snapshot;
