@@ -4,6 +4,7 @@
 //! Data flows one way: the programs' maps ([`probes`]) become a [`snapshot`], which
 //! the [`causes`] turn into a verdict.
 
+pub mod attribute;
 pub mod causes;
 pub mod kernel;
 pub mod snapshot;

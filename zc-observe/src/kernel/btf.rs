@@ -7,6 +7,10 @@
 
 use std::path::PathBuf;
 
+mod layout;
+
+use layout::{ENTRY, Type, kind, u32_at};
+
 /// Where the kernel shows its BTF.
 pub const VMLINUX: &str = "/sys/kernel/btf/vmlinux";
 
@@ -36,29 +40,7 @@ pub enum BtfError {
     },
 }
 
-/// Kinds of types, as `enum` in the kernel's `uapi/linux/btf.h` numbers them.
-mod kind {
-    pub(super) const INT: u32 = 1;
-    pub(super) const ARRAY: u32 = 3;
-    pub(super) const STRUCT: u32 = 4;
-    pub(super) const UNION: u32 = 5;
-    pub(super) const ENUM: u32 = 6;
-    pub(super) const TYPEDEF: u32 = 8;
-    pub(super) const VOLATILE: u32 = 9;
-    pub(super) const CONST: u32 = 10;
-    pub(super) const RESTRICT: u32 = 11;
-    pub(super) const FUNC: u32 = 12;
-    pub(super) const FUNC_PROTO: u32 = 13;
-    pub(super) const VAR: u32 = 14;
-    pub(super) const DATASEC: u32 = 15;
-    pub(super) const DECL_TAG: u32 = 17;
-    pub(super) const TYPE_TAG: u32 = 18;
-    pub(super) const ENUM64: u32 = 19;
-}
-
 const MAGIC: u16 = 0xeb9f;
-/// Size of `struct btf_type` and of `struct btf_member`.
-const ENTRY: usize = 12;
 /// How deep typedefs and anonymous members may nest before the data is taken for broken.
 const MAX_DEPTH: u32 = 32;
 
@@ -85,18 +67,6 @@ pub struct Field {
     pub bits: u32,
     /// Width in bits if it is a bit field, else 0.
     pub width: u32,
-}
-
-/// The head of a type.
-#[derive(Clone, Copy)]
-struct Type {
-    at: usize,
-    name: u32,
-    kind: u32,
-    members: usize,
-    flag: bool,
-    /// Size, or the type that this one refers to.
-    size_or_type: u32,
 }
 
 impl KernelBtf {
@@ -324,37 +294,8 @@ impl KernelBtf {
     }
 
     fn type_at(&self, at: usize) -> Option<Type> {
-        let info = u32_at(&self.data, at + 4)?;
-        Some(Type {
-            at,
-            name: u32_at(&self.data, at)?,
-            // Older kernels leave bits 16 to 23, 29 and 30 at zero; newer ones give them to
-            // the number of members and to the kind.
-            kind: info >> 24 & 0x7f,
-            members: (info & 0xff_ffff) as usize,
-            flag: info >> 31 == 1,
-            size_or_type: u32_at(&self.data, at + 8)?,
-        })
+        Type::read(&self.data, at)
     }
-}
-
-impl Type {
-    /// Bytes that follow the head, or `None` for a kind that we do not know.
-    fn trailer(&self) -> Option<usize> {
-        match self.kind {
-            kind::INT | kind::VAR | kind::DECL_TAG => Some(4),
-            kind::ARRAY => Some(12),
-            kind::STRUCT | kind::UNION | kind::DATASEC | kind::ENUM64 => Some(12 * self.members),
-            kind::ENUM | kind::FUNC_PROTO => Some(8 * self.members),
-            0 | 20.. => None,
-            _ => Some(0),
-        }
-    }
-}
-
-fn u32_at(data: &[u8], at: usize) -> Option<u32> {
-    let bytes = data.get(at..at.checked_add(4)?)?;
-    Some(u32::from_ne_bytes(bytes.try_into().ok()?))
 }
 
 #[cfg(test)]
