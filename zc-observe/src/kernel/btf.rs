@@ -5,8 +5,6 @@
 //! hundred thousand, and reading them all into a tree takes longer than everything
 //! else that the daemon does before it is ready.
 
-use std::path::PathBuf;
-
 mod layout;
 
 use layout::{ENTRY, Type, kind, u32_at};
@@ -19,14 +17,12 @@ pub const VMLINUX: &str = "/sys/kernel/btf/vmlinux";
 pub enum BtfError {
     /// The kernel shows none.
     #[error(
-        "{path}: {source}: this kernel was built without CONFIG_DEBUG_INFO_BTF, or its sysfs is \
+        "{VMLINUX}: {error}: this kernel was built without CONFIG_DEBUG_INFO_BTF, or its sysfs is \
          not mounted here; field offsets are unknown without it, so no probe can be loaded"
     )]
     Read {
-        /// What was read.
-        path: PathBuf,
         /// What the kernel said.
-        source: std::io::Error,
+        error: std::io::Error,
     },
     /// The bytes are not BTF as we know it.
     #[error("BTF of {length} bytes: {problem} at byte {at}; field offsets are unknown without it")]
@@ -75,10 +71,7 @@ impl KernelBtf {
     /// # Errors
     /// [`BtfError`] if the kernel has none or it cannot be understood.
     pub fn load() -> Result<Self, BtfError> {
-        let data = std::fs::read(VMLINUX).map_err(|source| BtfError::Read {
-            path: VMLINUX.into(),
-            source,
-        })?;
+        let data = std::fs::read(VMLINUX).map_err(|error| BtfError::Read { error })?;
         Self::from_bytes(data)
     }
 

@@ -113,7 +113,20 @@ impl Lockdown {
         // The list of security modules is there whenever securityfs is mounted.
         match std::fs::read_to_string(format!("{SECURITYFS}/lsm")) {
             Ok(_) => Self::NotBuilt,
-            Err(_) => Self::Unknown,
+            Err(_) => Self::asked_for(&text("/proc/cmdline")),
+        }
+    }
+
+    /// The mode that the kernel's command line asks for, the last one counting.
+    fn asked_for(cmdline: &str) -> Self {
+        match cmdline
+            .split_ascii_whitespace()
+            .rev()
+            .find_map(|word| word.strip_prefix("lockdown="))
+        {
+            Some("integrity") => Self::Integrity,
+            Some("confidentiality") => Self::Confidentiality,
+            _ => Self::Unknown,
         }
     }
 }
@@ -223,6 +236,12 @@ mod tests {
             Lockdown::Confidentiality
         );
         assert_eq!(Lockdown::parse(""), Lockdown::Unknown);
+        let asked = Lockdown::asked_for("quiet lockdown=integrity lockdown=confidentiality x=1");
+        assert_eq!(asked, Lockdown::Confidentiality);
+        assert_eq!(
+            Lockdown::asked_for("quiet nolockdown=integrity"),
+            Lockdown::Unknown
+        );
     }
 
     #[test]

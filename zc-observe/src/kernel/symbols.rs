@@ -1,19 +1,15 @@
 //! The kernel's functions by name and by address, from `/proc/kallsyms`.
 
-use std::path::PathBuf;
-
 use super::modules::{self, Module};
 
 const KALLSYMS: &str = "/proc/kallsyms";
 
 /// Why there are no symbols.
 #[derive(Debug, thiserror::Error)]
-#[error("{path}: {source}: the kernel shows no symbols here; call sites cannot be named")]
+#[error("{KALLSYMS}: {error}: the kernel shows no symbols here; call sites cannot be named")]
 pub struct SymbolsError {
-    /// What was read.
-    path: PathBuf,
     /// What the kernel said.
-    source: std::io::Error,
+    error: std::io::Error,
 }
 
 /// All functions of the kernel and its modules.
@@ -67,10 +63,7 @@ impl Symbols {
     /// # Errors
     /// [`SymbolsError`] if `/proc/kallsyms` cannot be read.
     pub fn load() -> Result<Self, SymbolsError> {
-        let text = std::fs::read(KALLSYMS).map_err(|source| SymbolsError {
-            path: KALLSYMS.into(),
-            source,
-        })?;
+        let text = std::fs::read(KALLSYMS).map_err(|error| SymbolsError { error })?;
         Ok(Self::parse(
             &String::from_utf8_lossy(&text),
             modules::loaded(),
