@@ -4,9 +4,12 @@
 //! Data flows one way: the programs' maps ([`probes`]) become a [`snapshot`], which
 //! the [`causes`] turn into a verdict.
 
+pub mod attribute;
+pub mod causes;
 pub mod cli;
 pub mod commands;
 pub mod error;
+pub mod kernel;
 pub mod log;
 pub mod metrics;
 pub mod probes;

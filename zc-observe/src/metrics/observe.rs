@@ -20,7 +20,7 @@ impl Host {
     ///
     /// # Errors
     /// When uname(2) fails.
-    pub fn read() -> Result<Self, nix::Error> {
+    pub fn read() -> std::io::Result<Self> {
         let name = nix::sys::utsname::uname()?;
         Ok(Self {
             kernel_release: name.release().to_string_lossy().into_owned(),

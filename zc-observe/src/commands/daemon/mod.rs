@@ -45,7 +45,9 @@ pub fn run(arguments: &DaemonArgs) -> Result<Exit, Failure> {
 
 /// A flow from its spec.
 fn traffic(spec: &str) -> Result<canary::Traffic, Failure> {
-    Err(Failure::usage(format!("--generate {spec}: no generator")))
+    Err(Failure::usage(format!(
+        "--generate {spec}: this build has no generator"
+    )))
 }
 
 /// Loads and attaches, shows what became of each probe, and ends.

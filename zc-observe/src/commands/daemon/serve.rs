@@ -17,9 +17,10 @@ use super::source::Source;
 use super::{attach, probes};
 use crate::cli::daemon::DaemonArgs;
 use crate::error::{Exit, Failure};
-use crate::metrics::{Exporter, Host, Limits};
+use crate::kernel::host::Host;
+use crate::metrics::{self, Exporter, Limits};
 use crate::probes::Observer;
-use crate::report::{Line, Report, Summary};
+use crate::report::{Line, Names, Report, Summary};
 use crate::web::{self, ScrapeFailure, Server, State};
 
 // The end is promised within a second of the signal. These add up to less.
@@ -42,7 +43,9 @@ struct Live {
 
 /// Runs until a signal.
 pub(super) async fn run(arguments: &DaemonArgs, traffic: Vec<Traffic>) -> Result<Exit, Failure> {
-    let failed = |what: &'static str| move |error| Failure::failed(format!("{what}: {error}"));
+    let failed = |what: &'static str| {
+        move |error: std::io::Error| Failure::failed(format!("{what}: {error}"))
+    };
     let mut signals = Signals::catch().map_err(failed("cannot catch signals"))?;
     let (listeners, addresses) = listen(arguments).await?;
     if let Some(path) = &arguments.ready_file {
@@ -62,12 +65,13 @@ pub(super) async fn run(arguments: &DaemonArgs, traffic: Vec<Traffic>) -> Result
     if arguments.strict {
         probes::require_all(&observer.probes())?;
     }
-    let host = Host::read()
-        .map_err(|error| Failure::failed(format!("cannot read the kernel's name: {error}")))?;
+    let host = Host::read();
+    let names = Names::new(&host);
+    let kernel = metrics::Host::read().map_err(failed("cannot read the kernel's name"))?;
     let output =
         Output::to(anstream::stdout()).map_err(failed("cannot start the output's thread"))?;
     introduce(&output, arguments, &addresses, &observer);
-    source.put(observer, Exporter::new(host, Limits::default()));
+    source.put(observer, Exporter::new(kernel, Limits::default()), names);
     let first = read(&source).await;
     let running = waiting
         .start()

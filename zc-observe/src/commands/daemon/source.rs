@@ -20,6 +20,7 @@ pub(super) struct Source {
 struct Attached {
     observer: Observer,
     exporter: Exporter,
+    names: Names,
 }
 
 impl Source {
@@ -32,8 +33,12 @@ impl Source {
     }
 
     /// The observer is live.
-    pub(super) fn put(&self, observer: Observer, exporter: Exporter) {
-        *self.lock() = Some(Attached { observer, exporter });
+    pub(super) fn put(&self, observer: Observer, exporter: Exporter, names: Names) {
+        *self.lock() = Some(Attached {
+            observer,
+            exporter,
+            names,
+        });
     }
 
     /// Detaches everything.
@@ -45,7 +50,7 @@ impl Source {
     pub(super) fn report(&self) -> Result<Report, ScrapeFailure> {
         let mut guard = self.lock();
         let attached = guard.as_mut().ok_or(ScrapeFailure::NotReady)?;
-        self.read(&mut attached.observer)
+        self.read(attached)
     }
 
     /// One snapshot as text for Prometheus.
@@ -53,20 +58,23 @@ impl Source {
         let mut guard = self.lock();
         let attached = guard.as_mut().ok_or(ScrapeFailure::NotReady)?;
         let start = Instant::now();
-        let report = self.read(&mut attached.observer)?;
+        let report = self.read(attached)?;
         attached
             .exporter
             .render(report, || start.elapsed())
             .map_err(|error| ScrapeFailure::Failed(error.to_string()))
     }
 
-    fn read(&self, observer: &mut Observer) -> Result<Report, ScrapeFailure> {
+    fn read(&self, attached: &mut Attached) -> Result<Report, ScrapeFailure> {
         let flows = self.counts.read();
+        let Attached {
+            observer, names, ..
+        } = attached;
         let snapshot = observer
             .snapshot()
             .map_err(|error| ScrapeFailure::Failed(error.to_string()))?;
-        let names = Names::of(&snapshot);
-        Ok(Report::new(snapshot, observer.tier(), &names, flows))
+        names.next(&snapshot);
+        Ok(Report::new(snapshot, observer.tier(), names, flows))
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Attached>> {
