@@ -72,6 +72,16 @@ impl Suite {
             .collect())
     }
 
+    /// Names of packages that begin with `start`.
+    pub(crate) fn names(&self, start: &str) -> Result<Vec<String>> {
+        let mut command = self.command("apt-cache");
+        let names = output(
+            command.args(["pkgnames", start]),
+            &format!("list the packages of {}", self.name),
+        )?;
+        Ok(names.lines().map(str::to_owned).collect())
+    }
+
     /// Fetches one version of a package and unpacks it into `into`.
     pub(crate) fn unpack(&self, package: &str, version: &str, into: &Path) -> Result<()> {
         let archives = self.dir.join("archives");
@@ -101,9 +111,9 @@ impl Suite {
             command.arg("-o").arg(format!("{name}={}", value.display()));
         };
         option("Dir::Etc::sourcelist", &self.dir.join("sources.list"));
-        option("Dir::Etc::sourceparts", Path::new("-"));
-        option("Dir::Etc::preferences", Path::new("-"));
-        option("Dir::Etc::preferencesparts", Path::new("-"));
+        option("Dir::Etc::sourceparts", Path::new("/dev/null"));
+        option("Dir::Etc::preferences", Path::new("/dev/null"));
+        option("Dir::Etc::preferencesparts", Path::new("/dev/null"));
         option("Dir::State::Lists", &self.dir.join("lists"));
         option("Dir::State::status", Path::new("/dev/null"));
         option("Dir::Cache", &self.dir);
