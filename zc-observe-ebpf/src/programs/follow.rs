@@ -39,10 +39,14 @@ pub fn contains(whole: &Range, part: &Range) -> bool {
     !before(part.lo, whole.lo) && !before(whole.hi, part.hi)
 }
 
+/// No id completes, for [`account`]. Not an `Option`: its unset half would be spilled, and
+/// the verifier rejects that up to 6.2.
+pub const NO_ID: u64 = u64::MAX;
+
 /// Counts the ids that the socket gave out since it was last looked at. `lo` is an id that
 /// completes now: it counts even if it was given out before the observer came.
 #[inline(always)]
-pub fn account(probe: Probe, sk: u64, lo: Option<u32>) -> Option<SocketPtr> {
+pub fn account(probe: Probe, sk: u64, lo: u64) -> Option<SocketPtr> {
     let next: u32 = read(sk, offset!(sk_zckey))?;
     let inode = socket::inode(sk);
     let known = SOCKETS.get_ptr_mut(sk);
@@ -84,7 +88,8 @@ pub fn account(probe: Probe, sk: u64, lo: Option<u32>) -> Option<SocketPtr> {
     // SAFETY: a field of a live map value.
     let old = unsafe { swap(&raw mut (*entry).next, next.into()) } as u32;
     given_out(probe, sk, next.wrapping_sub(old) as i32);
-    if let Some(lo) = lo {
+    if lo != NO_ID {
+        let lo = lo as u32;
         // SAFETY: a live map value.
         let base = unsafe { (*entry).base } as u32;
         if before(lo, base) {
@@ -99,11 +104,11 @@ pub fn account(probe: Probe, sk: u64, lo: Option<u32>) -> Option<SocketPtr> {
 /// The first id that counts: all of a socket that has given out one at most, else only
 /// what comes from now on.
 #[inline(always)]
-fn first(next: u32, lo: Option<u32>) -> u32 {
+fn first(next: u32, lo: u64) -> u32 {
     match lo {
-        Some(lo) => lo,
-        None if next <= 1 => 0,
-        None => next,
+        NO_ID if next <= 1 => 0,
+        NO_ID => next,
+        lo => lo as u32,
     }
 }
 

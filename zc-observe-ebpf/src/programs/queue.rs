@@ -103,7 +103,7 @@ pub fn error_report(ctx: RawTracePointContext) -> i32 {
     };
     count::hit(probe);
     sender::learn_inode(sk);
-    let Some(_) = follow::account(probe, sk, Some(range.lo)) else {
+    let Some(_) = follow::account(probe, sk, range.lo.into()) else {
         return 0;
     };
     let seen = Notification {
@@ -156,7 +156,7 @@ fn freed(probe: Probe, skb: u64) {
     };
     count::hit(probe);
     sender::learn_inode(sk);
-    let Some(socket) = follow::account(probe, sk, Some(range.lo)) else {
+    let Some(socket) = follow::account(probe, sk, range.lo.into()) else {
         return;
     };
     if let Some(known) = NOTIFICATIONS.get_ptr(skb) {
@@ -260,7 +260,7 @@ fn unqueued(probe: Probe, skb: u64, sk: u64) {
         return;
     }
     count::hit(probe);
-    let lo = read(uarg, offset!(msgzc_id));
+    let lo = read::<u32>(uarg, offset!(msgzc_id)).map_or(follow::NO_ID, u64::from);
     let _ = follow::account(probe, sk, lo);
     let outcome = if zerocopy {
         outcome::ZEROCOPY
@@ -291,7 +291,7 @@ pub fn send_length(ctx: RawTracePointContext) -> i32 {
     if socket::zerocopy(sk) {
         count::hit(Probe::SendLength);
         sender::learn(sk);
-        let _ = follow::account(Probe::SendLength, sk, None);
+        let _ = follow::account(Probe::SendLength, sk, follow::NO_ID);
     }
     0
 }

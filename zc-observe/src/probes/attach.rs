@@ -41,7 +41,23 @@ pub(super) fn attach(
         }
         if let Err((step, error)) = attach_program(ebpf, facts, program.name, &attached.target) {
             detach(ebpf, &attached);
-            let reason = match os_error(&error) {
+            let os = os_error(&error);
+            if method == Method::Tracepoint
+                && os.as_ref().and_then(io::Error::raw_os_error) == Some(libc::ENOENT)
+            {
+                return Err(ProbeState::Absent {
+                    reason: format!(
+                        "kernel {} has no tracepoint {}",
+                        facts.host.release, attached.target
+                    ),
+                });
+            }
+            let reason = match os {
+                _ if rejected(&error) => format!(
+                    "the verifier of kernel {} does not accept the program for {}, which is a fault of ours; \
+                     --log.level debug shows what it said",
+                    facts.host.release, attached.target
+                ),
                 Some(os) => facts.host.refusal(step, &attached.target, &os),
                 None => format!("cannot attach to {}: {error}", attached.target),
             };
@@ -159,6 +175,11 @@ pub(super) fn detach(ebpf: &mut Ebpf, attached: &Attached) {
             tracing::warn!("cannot detach {name}: {error}");
         }
     }
+}
+
+/// Whether the kernel looked at the program and found fault with it.
+fn rejected(error: &ProgramError) -> bool {
+    matches!(error, ProgramError::LoadError { verifier_log, .. } if !verifier_log.to_string().trim().is_empty())
 }
 
 /// What the kernel said, under the loader's layers of errors.

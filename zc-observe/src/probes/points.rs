@@ -240,7 +240,7 @@ pub const MSG_ZEROCOPY: Group = Group {
 };
 /// `MSG_ZEROCOPY` at the tracepoints, instead.
 pub const QUEUE: Group = Group {
-    required: &[Probe::ConsumeSkb, Probe::KfreeSkb, Probe::ErrorReport],
+    required: &[Probe::ErrorReport, Probe::ConsumeSkb, Probe::KfreeSkb],
     optional: &[Probe::SendLength],
 };
 /// `io_uring`.
