@@ -9,6 +9,7 @@ pub mod causes;
 pub mod cli;
 pub mod commands;
 pub mod error;
+pub mod generator;
 pub mod kernel;
 pub mod log;
 pub mod metrics;

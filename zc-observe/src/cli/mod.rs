@@ -1,6 +1,7 @@
 //! What was typed, nothing else.
 
 pub mod daemon;
+pub mod generate;
 pub mod global;
 pub mod listen;
 
@@ -32,6 +33,8 @@ pub struct Cli {
 pub enum Command {
     /// Attach the probes, count, and serve /metrics
     Daemon(daemon::DaemonArgs),
+    /// Send zero-copy traffic and tell what became of every send
+    Generate(generate::GenerateArgs),
 }
 
 /// What every help ends with.

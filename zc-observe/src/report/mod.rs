@@ -10,7 +10,7 @@ pub mod quality;
 mod rows;
 mod summary;
 mod totals;
-mod unit;
+pub(crate) mod unit;
 
 use std::time::SystemTime;
 

@@ -3,12 +3,12 @@
 use bytesize::ByteSize;
 
 /// Bytes in powers of ten: `19.7 MB`.
-pub(super) fn bytes(bytes: u64) -> String {
+pub(crate) fn bytes(bytes: u64) -> String {
     ByteSize::b(bytes).display().si().to_string()
 }
 
 /// A count with its digits in groups of three: `14,448`.
-pub(super) fn count(count: u64) -> String {
+pub(crate) fn count(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
@@ -21,7 +21,7 @@ pub(super) fn count(count: u64) -> String {
 }
 
 /// A share in percent, rounded down so that only the whole is 100 %.
-pub(super) fn percent(part: u64, whole: u64) -> String {
+pub(crate) fn percent(part: u64, whole: u64) -> String {
     if whole == 0 {
         return "0 %".to_owned();
     }

@@ -5,8 +5,8 @@ mod output;
 mod probes;
 mod ready;
 mod serve;
-mod signals;
 mod source;
+mod traffic;
 
 use std::io::Write;
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub fn run(arguments: &DaemonArgs) -> Result<Exit, Failure> {
     let traffic = arguments
         .generate
         .iter()
-        .map(|spec| traffic(spec))
+        .map(|spec| traffic::parse(spec))
         .collect::<Result<_, _>>()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -41,13 +41,6 @@ pub fn run(arguments: &DaemonArgs) -> Result<Exit, Failure> {
     let exit = runtime.block_on(serve::run(arguments, traffic));
     runtime.shutdown_timeout(LAST_GRACE);
     exit
-}
-
-/// A flow from its spec.
-fn traffic(spec: &str) -> Result<canary::Traffic, Failure> {
-    Err(Failure::usage(format!(
-        "--generate {spec}: this build has no generator"
-    )))
 }
 
 /// Loads and attaches, shows what became of each probe, and ends.

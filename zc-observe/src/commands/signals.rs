@@ -1,4 +1,4 @@
-//! The signals that end the daemon.
+//! The signals that end a command.
 
 use std::io;
 
@@ -21,7 +21,7 @@ impl Signals {
         })
     }
 
-    /// Waits for one and says how the daemon exits after it.
+    /// Waits for one and says how the command exits after it.
     pub(super) async fn next(&mut self) -> Exit {
         tokio::select! {
             _ = self.terminate.recv() => Exit::Done,
