@@ -16,7 +16,10 @@ pub(crate) struct GuestTest {
 }
 
 /// The tests.
-pub(crate) const TESTS: &[GuestTest] = &[];
+pub(crate) const TESTS: &[GuestTest] = &[GuestTest {
+    name: "identities",
+    modules: &["ifb", "tun"],
+}];
 
 /// Arguments for every test program: identities hold only while one test sends.
 pub(crate) const ARGS: &[&str] = &["--test-threads=1", "--nocapture"];

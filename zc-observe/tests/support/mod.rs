@@ -1,7 +1,7 @@
 //! What the tests against a kernel share: the observer, differences between snapshots, and
 //! network namespaces with devices in them.
 
-pub mod net;
+pub(crate) mod net;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -13,7 +13,7 @@ use zc_observe::probes::{Mode, Observer, Options};
 use zc_observe::snapshot::{Method, Outcome, Snapshot};
 
 /// The probes asked for by the environment, or the best.
-pub fn mode() -> Mode {
+pub(crate) fn mode() -> Mode {
     match std::env::var("ZC_OBSERVE_PROBES").as_deref() {
         Ok("fentry") => Mode::Fentry,
         Ok("kprobe") => Mode::Kprobe,
@@ -24,7 +24,7 @@ pub fn mode() -> Mode {
 }
 
 /// Sends per flow: in a guest, where the kind of probe is named, everything is slower.
-pub fn sends() -> u64 {
+pub(crate) fn sends() -> u64 {
     if std::env::var_os("ZC_OBSERVE_PROBES").is_some() {
         2_500
     } else {
@@ -33,7 +33,7 @@ pub fn sends() -> u64 {
 }
 
 /// Attaches, and insists on the method that was asked for.
-pub fn observer() -> Observer {
+pub(crate) fn observer() -> Observer {
     let mode = mode();
     let observer = Observer::attach(&Options { mode }).unwrap();
     let wanted = match mode {
@@ -52,44 +52,48 @@ pub fn observer() -> Observer {
 }
 
 /// Runs a flow to its end.
-pub fn send(spec: &Spec) -> Totals {
-    run(spec, &Arc::new(Counters::default()), &AtomicBool::new(false))
-        .unwrap_or_else(|error| panic!("{spec}: {error}"))
+pub(crate) fn send(spec: &Spec) -> Totals {
+    run(
+        spec,
+        &Arc::new(Counters::default()),
+        &AtomicBool::new(false),
+    )
+    .unwrap_or_else(|error| panic!("{spec}: {error}"))
 }
 
 /// What happened between two snapshots.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Seen {
-    pub accepted: u64,
-    pub attempt_bytes: Option<u64>,
-    pub refused: Option<u64>,
-    pub zerocopy: u64,
-    pub copied: u64,
-    pub completed_bytes: Option<u64>,
+pub(crate) struct Seen {
+    pub(crate) accepted: u64,
+    pub(crate) attempt_bytes: Option<u64>,
+    pub(crate) refused: Option<u64>,
+    pub(crate) zerocopy: u64,
+    pub(crate) copied: u64,
+    pub(crate) completed_bytes: Option<u64>,
     /// Cause, device kind, skbs, bytes; second copies left out.
-    pub copies: Vec<(String, String, u64, u64)>,
-    pub second_copies: u64,
-    pub copy_errors: u64,
+    pub(crate) copies: Vec<(String, String, u64, u64)>,
+    pub(crate) second_copies: u64,
+    pub(crate) copy_errors: u64,
     /// Device kind, zero-copy bytes received and transmitted.
-    pub devices: Vec<(String, u64, u64)>,
+    pub(crate) devices: Vec<(String, u64, u64)>,
     /// Sums over the senders: sends completed by outcome, deep copies, their bytes.
-    pub senders: (u64, u64, u64, u64),
+    pub(crate) senders: (u64, u64, u64, u64),
     /// Whether a sender other than this process has any of it.
-    pub strangers: u64,
+    pub(crate) strangers: u64,
 }
 
 impl Seen {
-    pub fn copied_bytes(&self) -> u64 {
+    pub(crate) fn copied_bytes(&self) -> u64 {
         self.copies.iter().map(|(.., bytes)| bytes).sum()
     }
 
-    pub fn copied_skbs(&self) -> u64 {
+    pub(crate) fn copied_skbs(&self) -> u64 {
         self.copies.iter().map(|(_, _, skbs, _)| skbs).sum()
     }
 }
 
 /// Snapshots before and after, as differences.
-pub fn watch<T>(observer: &mut Observer, work: impl FnOnce() -> T) -> (T, Seen) {
+pub(crate) fn watch<T>(observer: &mut Observer, work: impl FnOnce() -> T) -> (T, Seen) {
     let kernel = observer.kernel().unwrap();
     let before = observer.snapshot().unwrap();
     let result = work();
@@ -110,7 +114,10 @@ fn difference(before: &Snapshot, after: &Snapshot, kernel: Version) -> Seen {
     new.copy_errors -= old.copy_errors;
     new.strangers -= old.strangers;
     for (cause, kind, skbs, bytes) in &old.copies {
-        let entry = new.copies.iter_mut().find(|new| new.0 == *cause && new.1 == *kind);
+        let entry = new
+            .copies
+            .iter_mut()
+            .find(|new| new.0 == *cause && new.1 == *kind);
         let entry = entry.unwrap();
         (entry.2, entry.3) = (entry.2 - skbs, entry.3 - bytes);
     }
@@ -154,7 +161,10 @@ fn total(snapshot: &Snapshot, kernel: Version) -> Seen {
         }
         let cause = classify_copies(copies, kernel).cause.id.to_owned();
         let kind = devices.labels(copies.device).1.to_string();
-        let found = seen.copies.iter_mut().find(|one| one.0 == cause && one.1 == kind);
+        let found = seen
+            .copies
+            .iter_mut()
+            .find(|one| one.0 == cause && one.1 == kind);
         if let Some(one) = found {
             (one.2, one.3) = (one.2 + copies.copies, one.3 + copies.bytes);
         } else {
@@ -185,9 +195,10 @@ fn total(snapshot: &Snapshot, kernel: Version) -> Seen {
 }
 
 /// Identity 6: nothing was missed and nothing was lost.
-pub fn assert_nothing_lost(observer: &mut Observer) {
+pub(crate) fn assert_nothing_lost(observer: &mut Observer) {
     let snapshot = observer.snapshot().unwrap();
-    let old_kprobes = observer.tier() == Some(Method::Kprobe) && observer.kernel() < Some(Version(6, 7));
+    let old_kprobes =
+        observer.tier() == Some(Method::Kprobe) && observer.kernel() < Some(Version(6, 7));
     for probe in &snapshot.probes {
         assert_eq!(probe.lost, 0, "{} lost counts", probe.name);
         if probe.method.is_some() {

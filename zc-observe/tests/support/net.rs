@@ -7,7 +7,7 @@ use std::thread;
 use nix::sched::{CloneFlags, unshare};
 
 /// Runs the work on a thread in a network namespace of its own, which ends with it.
-pub fn namespace<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+pub(crate) fn namespace<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| {
         scope
             .spawn(|| {
@@ -21,8 +21,11 @@ pub fn namespace<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 }
 
 /// `ip` in the namespace of this thread.
-pub fn ip(arguments: &str) {
-    let output = Command::new("ip").args(arguments.split(' ')).output().unwrap();
+pub(crate) fn ip(arguments: &str) {
+    let output = Command::new("ip")
+        .args(arguments.split(' '))
+        .output()
+        .unwrap();
     assert!(
         output.status.success(),
         "ip {arguments}: {}",
@@ -31,14 +34,14 @@ pub fn ip(arguments: &str) {
 }
 
 /// Makes a device up, with an address and a static neighbour behind it.
-pub fn up(device: &str, address: &str, neighbour: &str) {
+pub(crate) fn up(device: &str, address: &str, neighbour: &str) {
     ip(&format!("link set {device} up"));
     ip(&format!("addr add {address} dev {device}"));
     set_neighbour(device, neighbour);
 }
 
 /// A permanent ARP entry (`SIOCSARP`), which not every `ip` can make.
-pub fn set_neighbour(device: &str, address: &str) {
+pub(crate) fn set_neighbour(device: &str, address: &str) {
     let socket = nix::sys::socket::socket(
         nix::sys::socket::AddressFamily::Inet,
         nix::sys::socket::SockType::Datagram,
@@ -68,7 +71,7 @@ pub fn set_neighbour(device: &str, address: &str) {
 }
 
 /// A packet socket for all protocols on a device, as tcpdump opens it; closed when dropped.
-pub fn tap(device: &str) -> OwnedFd {
+pub(crate) fn tap(device: &str) -> OwnedFd {
     let protocol = (libc::ETH_P_ALL as u16).to_be();
     // SAFETY: a plain system call.
     let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW, i32::from(protocol)) };
@@ -95,7 +98,7 @@ pub fn tap(device: &str) -> OwnedFd {
 
 /// A tun device with a header that permits offloads: without them the kernel copies at
 /// send already.
-pub fn tun(name: &str) -> OwnedFd {
+pub(crate) fn tun(name: &str) -> OwnedFd {
     const TUNSETIFF: libc::c_ulong = 0x4004_54ca;
     const TUNSETOFFLOAD: libc::c_ulong = 0x4004_54d0;
     const TUN_F_CSUM: libc::c_ulong = 1;
@@ -116,6 +119,11 @@ pub fn tun(name: &str) -> OwnedFd {
     assert_eq!(result, 0, "TUNSETIFF: {}", std::io::Error::last_os_error());
     // SAFETY: this ioctl takes a number.
     let result = unsafe { libc::ioctl(file.as_raw_fd(), TUNSETOFFLOAD as _, TUN_F_CSUM) };
-    assert_eq!(result, 0, "TUNSETOFFLOAD: {}", std::io::Error::last_os_error());
+    assert_eq!(
+        result,
+        0,
+        "TUNSETOFFLOAD: {}",
+        std::io::Error::last_os_error()
+    );
     file.into()
 }
