@@ -17,7 +17,6 @@ pub(crate) const GUEST: &[&str] = &[
 ];
 
 /// What the tests need besides.
-#[expect(dead_code, reason = "for the command that tests")]
 pub(crate) const TEST: &[&str] = &["prometheus", "iproute2", "ethtool"];
 
 /// Installs those of `wanted` that are missing.

@@ -59,7 +59,10 @@ pub(crate) fn command(
             "none",
         ])
         // KVM is not asked for: where it is only emulated, stock kernels do not boot.
-        .args(["-accel", "tcg", "-cpu", "max", "-m", &machine.memory])
+        // One thread for all processors: with one each, QEMU 7.2 at times runs code that
+        // another processor has just patched, and the kernel dies of a stray int3.
+        .args(["-accel", "tcg,thread=single", "-cpu", "max"])
+        .args(["-m", &machine.memory])
         .args(["-smp", &machine.cpus.to_string()])
         .arg("-kernel")
         .arg(vmlinuz)

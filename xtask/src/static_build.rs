@@ -16,7 +16,6 @@ pub(crate) fn program() -> Result<PathBuf> {
 }
 
 /// Builds a test of `zc-observe` for guests.
-#[expect(dead_code, reason = "for the command that tests")]
 pub(crate) fn test(name: &str) -> Result<PathBuf> {
     build(&["test", "--no-run", "--test", name], name)
 }

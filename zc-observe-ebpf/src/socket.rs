@@ -6,10 +6,10 @@
 pub struct SocketVal {
     /// Inode of the socket, which tells it from a later one at the same address.
     pub inode: u64,
-    /// First id that counts.
-    pub base: u32,
-    /// `sk_zckey` as last counted.
-    pub next: u32,
+    /// First id that counts. 64 bits wide, to be exchanged atomically.
+    pub base: u64,
+    /// `sk_zckey` as last counted; as wide for the same reason.
+    pub next: u64,
     /// Where the next range goes in `gone`.
     pub cursor: u32,
     /// Always 0.
@@ -49,12 +49,10 @@ pub struct Notification {
     pub hi: u32,
     /// One of [`crate::outcome`].
     pub outcome: u32,
-    /// 1 once it was counted.
-    pub counted: u32,
     /// Ids merged into it and counted on their own before it was counted.
     pub merged: u32,
-    /// Always 0.
-    pub pad: u32,
+    /// 1 once it was counted; as wide as what can be exchanged atomically.
+    pub counted: u64,
 }
 
 pod!(SocketVal, Range, Notification);

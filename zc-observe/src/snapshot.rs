@@ -33,6 +33,26 @@ pub struct Snapshot {
     pub maps: Vec<MapStatus>,
 }
 
+impl Snapshot {
+    /// One of now, with nothing in it.
+    #[must_use]
+    pub fn empty(since: SystemTime) -> Self {
+        Self {
+            taken: SystemTime::now(),
+            since,
+            attempts: Vec::new(),
+            completions: Vec::new(),
+            deep_copies: Vec::new(),
+            releases: Vec::new(),
+            device_bytes: Vec::new(),
+            devices: Vec::new(),
+            senders: Vec::new(),
+            probes: Vec::new(),
+            maps: Vec::new(),
+        }
+    }
+}
+
 /// Interface that asked for zero-copy. Label `api`.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Api {
@@ -322,8 +342,8 @@ pub struct ProbeStatus {
 pub struct MapStatus {
     /// Name: label `map`.
     pub name: &'static str,
-    /// Entries in use.
-    pub entries: u64,
+    /// Entries in use; `None` where counting them would cost more than it tells.
+    pub entries: Option<u64>,
     /// Entries that fit.
     pub capacity: u64,
     /// Inserts that failed.

@@ -22,6 +22,7 @@ pub struct Counters {
     pub(super) refused: AtomicU64,
     pub(super) delivered: AtomicU64,
     pub(super) delivered_bytes: AtomicU64,
+    pub(super) retransmitted_bytes: AtomicU64,
     pub(super) verify_failures: AtomicU64,
     pub(super) sender_cpu: AtomicU64,
     pub(super) receiver_cpu: AtomicU64,
@@ -51,6 +52,8 @@ pub struct Totals {
     pub delivered: u64,
     /// Payload bytes that reached our receivers; 0 with `connect`.
     pub delivered_bytes: u64,
+    /// Payload bytes that TCP sent again; each such byte is received twice.
+    pub retransmitted_bytes: u64,
     /// Messages that arrived changed, where they are verified.
     pub verify_failures: u64,
     /// CPU time of the sending threads that have ended, in user and kernel mode.
@@ -105,6 +108,7 @@ impl Counters {
             unexpected: get(&self.unexpected),
             refused: get(&self.refused),
             delivered: get(&self.delivered),
+            retransmitted_bytes: get(&self.retransmitted_bytes),
             verify_failures: get(&self.verify_failures),
             sender_cpu: nanos(&self.sender_cpu),
             receiver_cpu: nanos(&self.receiver_cpu),

@@ -12,6 +12,7 @@ mod outstanding;
 mod pace;
 mod payload;
 mod receive;
+mod retransmits;
 mod run;
 mod send;
 mod sender;

@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 use socket2::Socket;
 
 use super::completions::Completions;
-use super::counters::Counters;
+use super::counters::{Counters, add};
 use super::error::GenerateError;
 use super::pace::Pace;
 use super::payload::Payload;
+use super::retransmits;
 use super::send::{NAP, Refusals, Try};
 use super::spec::{Spec, Transport};
 use super::window::Window;
@@ -100,7 +101,13 @@ impl<'run> Sender<'run> {
         } else {
             sent?;
         }
-        self.drain()
+        self.drain()?;
+        if self.spec.transport == Transport::Tcp {
+            let again = retransmits::bytes(&self.socket)
+                .map_err(GenerateError::io("read TCP_INFO of the connection"))?;
+            add(&self.counters.retransmitted_bytes, again);
+        }
+        Ok(())
     }
 
     fn send_all(&mut self, count: u64, rate: Option<u64>) -> Result<(), GenerateError> {

@@ -99,7 +99,9 @@ fn maps(report: &Report) -> [Family; 3] {
     );
     for map in &report.maps {
         let labels = [("map", map.name)];
-        entries.add(&labels, map.entries);
+        if let Some(count) = map.entries {
+            entries.add(&labels, count);
+        }
         capacity.add(&labels, map.capacity);
         failures.add(&labels, map.failures);
     }

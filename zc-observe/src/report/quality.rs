@@ -231,7 +231,7 @@ mod tests {
     fn a_full_map_marks_its_metrics() {
         let map = MapStatus {
             name: "completions",
-            entries: 9,
+            entries: Some(9),
             capacity: 9,
             failures: 2,
         };

@@ -161,7 +161,7 @@ pub(crate) fn snapshot() -> Snapshot {
         ],
         maps: vec![MapStatus {
             name: "completions",
-            entries: 2,
+            entries: Some(2),
             capacity: 64,
             failures: 0,
         }],

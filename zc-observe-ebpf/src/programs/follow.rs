@@ -1,0 +1,182 @@
+//! Sockets as the tracepoint tier follows them: the ids they gave out, from their counter
+//! `sk_zckey`, and the ranges counted last.
+
+use core::intrinsics::{AtomicOrdering, atomic_xchg};
+
+use aya_ebpf::bindings::BPF_NOEXIST;
+use zc_observe_ebpf::{MapId, Probe, Range, SocketVal};
+
+use super::{
+    count::{self, bump},
+    kernel::{offset, read},
+    maps::{ATTEMPTS, SOCKETS},
+    send::ZERO as NO_ATTEMPTS,
+    sender, socket,
+};
+
+/// A socket's entry.
+pub type SocketPtr = *mut SocketVal;
+
+/// Exchanges a value at once; kernels from 5.12 on, as this tier needs 5.14 anyway.
+///
+/// # Safety
+/// `place` is a live, aligned u64 in a map value.
+#[inline(always)]
+pub unsafe fn swap(place: *mut u64, value: u64) -> u64 {
+    // SAFETY: as the caller promises.
+    unsafe { atomic_xchg::<u64, { AtomicOrdering::Relaxed }>(place, value) }
+}
+
+/// Whether id `a` comes before `b`; ids wrap.
+#[inline(always)]
+fn before(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) < 0
+}
+
+/// Whether `whole` contains `part`.
+#[inline(always)]
+pub fn contains(whole: &Range, part: &Range) -> bool {
+    !before(part.lo, whole.lo) && !before(whole.hi, part.hi)
+}
+
+/// No id completes, for [`account`]. Not an `Option`: its unset half would be spilled, and
+/// the verifier rejects that up to 6.2.
+pub const NO_ID: u64 = u64::MAX;
+
+/// Counts the ids that the socket gave out since it was last looked at. `lo` is an id that
+/// completes now: it counts even if it was given out before the observer came.
+#[inline(always)]
+pub fn account(probe: Probe, sk: u64, lo: u64) -> Option<SocketPtr> {
+    let next: u32 = read(sk, offset!(sk_zckey))?;
+    let inode = socket::inode(sk);
+    let known = SOCKETS.get_ptr_mut(sk);
+    let entry = match known {
+        // SAFETY: a live map value.
+        Some(entry) if inode == 0 || unsafe { (*entry).inode } == inode => entry,
+        Some(entry) => {
+            // Another socket at the same address.
+            let base = u64::from(first(next, lo));
+            // SAFETY: a live map value of a socket that is gone.
+            unsafe {
+                *entry = SocketVal {
+                    inode,
+                    base,
+                    next: base,
+                    ..SocketVal::default()
+                };
+            }
+            entry
+        }
+        None => {
+            let base = u64::from(first(next, lo));
+            let fresh = SocketVal {
+                inode,
+                base,
+                next: base,
+                ..SocketVal::default()
+            };
+            let _ = SOCKETS.insert(sk, fresh, u64::from(BPF_NOEXIST));
+            let Some(entry) = SOCKETS.get_ptr_mut(sk) else {
+                count::failed(MapId::Sockets);
+                count::lost(probe, 0);
+                return None;
+            };
+            entry
+        }
+    };
+    // Exchanges add up to last minus first, in whatever order several CPUs come here.
+    // SAFETY: a field of a live map value.
+    let old = unsafe { swap(&raw mut (*entry).next, next.into()) } as u32;
+    given_out(probe, sk, next.wrapping_sub(old) as i32);
+    if lo != NO_ID {
+        let lo = lo as u32;
+        // SAFETY: a live map value.
+        let base = unsafe { (*entry).base } as u32;
+        if before(lo, base) {
+            // SAFETY: a field of a live map value.
+            let old = unsafe { swap(&raw mut (*entry).base, lo.into()) } as u32;
+            given_out(probe, sk, old.wrapping_sub(lo) as i32);
+        }
+    }
+    Some(entry)
+}
+
+/// The first id that counts: all of a socket that has given out one at most, else only
+/// what comes from now on.
+#[inline(always)]
+fn first(next: u32, lo: u64) -> u32 {
+    match lo {
+        NO_ID if next <= 1 => 0,
+        NO_ID => next,
+        lo => lo as u32,
+    }
+}
+
+/// Counts attempts; an aborted send takes its id back.
+#[inline(always)]
+fn given_out(probe: Probe, sk: u64, ids: i32) {
+    if ids == 0 {
+        return;
+    }
+    let key = socket::key(sk);
+    let Some((value, _)) = count::entry(&ATTEMPTS, MapId::Attempts, &key, &NO_ATTEMPTS) else {
+        count::lost(probe, 0);
+        return;
+    };
+    let (accepted, aborted) = if ids > 0 {
+        (ids as u32, 0)
+    } else {
+        (0, ids.unsigned_abs())
+    };
+    bump!(
+        value,
+        accepted += u64::from(accepted),
+        aborted += u64::from(aborted)
+    );
+    if let Some(sender) = sender::account(sk) {
+        bump!(
+            sender,
+            accepted += u64::from(accepted),
+            aborted += u64::from(aborted)
+        );
+    }
+}
+
+/// Keeps a range that was counted, in place of the oldest one.
+#[inline(always)]
+pub fn remember(socket: SocketPtr, range: &Range) {
+    // SAFETY: a live map value; `cursor` is masked to be in bounds.
+    unsafe {
+        let cursor = (*socket).cursor;
+        (*socket).cursor = cursor.wrapping_add(1);
+        (*socket).gone[cursor as usize & (SocketVal::GONE - 1)] = *range;
+    }
+}
+
+/// The outcome that the range was counted with, as part of one that is remembered.
+#[inline(always)]
+pub fn within(socket: SocketPtr, range: &Range) -> Option<u32> {
+    for i in 0..SocketVal::GONE {
+        // SAFETY: a live map value; `i` is in bounds.
+        let gone = unsafe { (*socket).gone[i] };
+        if gone.used != 0 && contains(&gone, range) {
+            return Some(gone.outcome);
+        }
+    }
+    None
+}
+
+/// Number of ids in the range that were counted on their own before; they are forgotten.
+#[inline(always)]
+pub fn parts(socket: SocketPtr, range: &Range) -> u64 {
+    let mut ids = 0;
+    for i in 0..SocketVal::GONE {
+        // SAFETY: a live map value; `i` is in bounds.
+        let gone = unsafe { &mut (*socket).gone[i] };
+        if gone.used != 0 && contains(range, gone) {
+            ids += u64::from(gone.hi.wrapping_sub(gone.lo)) + 1;
+            gone.used = 0;
+        }
+    }
+    ids
+}

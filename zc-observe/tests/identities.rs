@@ -1,0 +1,230 @@
+//! The identities that every count must satisfy while only our generator sends, against
+//! the running kernel: natively, and in guests with each kind of probe.
+
+mod support;
+
+use std::io::Read;
+use std::sync::Mutex;
+
+use support::net::{ip, namespace, tap, tun, up};
+use support::{Seen, assert_nothing_lost, observer, send, sends, watch};
+use zc_observe::generator::{Family, Spec, Totals, Transport};
+use zc_observe::kernel::host::Version;
+use zc_observe::probes::Observer;
+use zc_observe::snapshot::Method;
+
+/// One test at a time: they count everything on the host.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> std::sync::MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(|poison| poison.into_inner())
+}
+
+fn functions(observer: &Observer) -> bool {
+    matches!(observer.tier(), Some(Method::Fentry | Method::Kprobe))
+}
+
+/// What copies a packet that a local socket gets, on this kernel.
+fn delivery(observer: &Observer) -> &'static str {
+    if observer.kernel() >= Some(Version(6, 17)) {
+        "local_delivery"
+    } else {
+        "receive_path"
+    }
+}
+
+/// Identities 1, 2 and 4 for a flow.
+fn assert_sends(what: &str, observer: &Observer, totals: &Totals, seen: &Seen) {
+    assert_eq!(
+        seen.accepted, totals.sends,
+        "{what}: attempts\n{totals:?}\n{seen:?}"
+    );
+    assert_eq!(
+        (seen.zerocopy, seen.copied),
+        (totals.completions_zerocopy, totals.completions_copied),
+        "{what}: completions by outcome\n{totals:?}\n{seen:?}"
+    );
+    assert_eq!(
+        seen.zerocopy + seen.copied,
+        totals.sends,
+        "{what}: all complete"
+    );
+    assert_eq!(
+        (seen.senders.0, seen.senders.1),
+        (seen.zerocopy, seen.copied),
+        "{what}: senders add up"
+    );
+    assert_eq!(seen.strangers, 0, "{what}: somebody else is blamed");
+    assert_eq!(seen.copy_errors, 0, "{what}: failed copies");
+    assert_eq!(seen.second_copies, 0, "{what}: second copies");
+    if functions(observer) {
+        assert_eq!(
+            seen.attempt_bytes,
+            Some(totals.bytes),
+            "{what}: bytes attempted"
+        );
+        assert_eq!(
+            seen.completed_bytes,
+            Some(totals.bytes),
+            "{what}: bytes completed"
+        );
+        assert_eq!(
+            (seen.senders.2, seen.senders.3),
+            (seen.copied_skbs(), seen.copied_bytes()),
+            "{what}: deep copies of senders add up"
+        );
+        assert_eq!(seen.refused, Some(totals.refused), "{what}: refusals");
+    } else {
+        assert_eq!(seen.completed_bytes, None, "{what}: bytes cannot be known");
+    }
+}
+
+/// Identity 3: everything that was delivered was copied once, for one cause on one device.
+fn assert_copied(what: &str, seen: &Seen, cause: &str, kind: &str, bytes: u64) {
+    let found: Vec<_> = seen
+        .copies
+        .iter()
+        .map(|(cause, kind, _, bytes)| (cause.as_str(), kind.as_str(), *bytes))
+        .collect();
+    assert_eq!(found, [(cause, kind, bytes)], "{what}\n{seen:?}");
+}
+
+fn spec(transport: Transport, family: Family, size: usize, count: u64) -> Spec {
+    Spec {
+        size,
+        count: Some(count),
+        ..Spec::new(transport, family)
+    }
+}
+
+#[test]
+fn loopback_copies_everything_that_it_delivers() {
+    let _alone = alone();
+    let mut observer = observer();
+    for transport in [Transport::Tcp, Transport::Udp] {
+        for family in [Family::V4, Family::V6] {
+            for (size, share) in [(1_000, 2), (30_000, 2)] {
+                let spec = spec(transport, family, size, sends() / share);
+                let what = format!("{spec} of {size}");
+                let (totals, seen) = watch(&mut observer, || send(&spec));
+                assert_eq!(totals.sends, sends() / share, "{what}");
+                assert_eq!(
+                    totals.completions_copied, totals.sends,
+                    "{what}: loopback copies"
+                );
+                assert_eq!(totals.delivered_bytes, totals.bytes, "{what}: delivery");
+                assert_sends(&what, &observer, &totals, &seen);
+                // What TCP sends again is received, and copied, again.
+                let received = totals.delivered_bytes + totals.retransmitted_bytes;
+                if functions(&observer) {
+                    assert_copied(&what, &seen, delivery(&observer), "loopback", received);
+                } else {
+                    let devices = seen.devices.iter();
+                    let found: Vec<_> = devices.map(|(kind, rx, _)| (kind.as_str(), *rx)).collect();
+                    assert_eq!(found, [("loopback", received)], "{what}");
+                }
+            }
+        }
+    }
+    assert_nothing_lost(&mut observer);
+}
+
+#[test]
+fn udp_segmentation_is_counted_by_send() {
+    let _alone = alone();
+    let mut observer = observer();
+    let spec = Spec {
+        gso: Some(1_400),
+        ..spec(Transport::Udp, Family::V4, 28_000, sends() / 10)
+    };
+    let (totals, seen) = watch(&mut observer, || send(&spec));
+    assert_eq!(totals.delivered_bytes, totals.bytes);
+    assert_sends("gso", &observer, &totals, &seen);
+    if functions(&observer) {
+        assert_copied("gso", &seen, delivery(&observer), "loopback", totals.bytes);
+    }
+    assert_nothing_lost(&mut observer);
+}
+
+/// A flow of datagrams to somebody behind a device.
+fn towards(count: u64) -> Spec {
+    Spec {
+        connect: Some("10.9.9.9:9".parse().unwrap()),
+        ..spec(Transport::Udp, Family::V4, 1_400, count)
+    }
+}
+
+/// The control: a device that drops what it gets never copies.
+#[test]
+fn a_device_that_drops_copies_nothing() {
+    let _alone = alone();
+    let mut observer = observer();
+    let (totals, seen) = watch(&mut observer, || {
+        namespace(|| {
+            ip("link add zc0 type ifb");
+            up("zc0", "10.9.9.1/24", "10.9.9.9");
+            send(&towards(sends()))
+        })
+    });
+    assert_eq!(totals.completions_zerocopy, sends());
+    assert_sends("ifb", &observer, &totals, &seen);
+    assert_eq!(seen.copies, [], "nothing is copied");
+    if !functions(&observer) {
+        assert_eq!(seen.devices, [("ifb".to_owned(), 0, totals.bytes)]);
+    }
+    assert_nothing_lost(&mut observer);
+}
+
+#[test]
+fn a_packet_tap_copies_what_is_transmitted() {
+    let _alone = alone();
+    let mut observer = observer();
+    let count = sends() / 5;
+    let ((tapped, free), seen) = watch(&mut observer, || {
+        namespace(|| {
+            ip("link add zc0 type ifb");
+            up("zc0", "10.9.9.1/24", "10.9.9.9");
+            let tap = tap("zc0");
+            let tapped = send(&towards(count));
+            drop(tap);
+            (tapped, send(&towards(count)))
+        })
+    });
+    assert_eq!(tapped.completions_copied, count, "the tap copies");
+    assert_eq!(free.completions_zerocopy, count, "without it nothing does");
+    assert_eq!((seen.zerocopy, seen.copied), (count, count));
+    if functions(&observer) {
+        assert_copied("tap", &seen, "packet_tap_tx", "ifb", tapped.bytes);
+    }
+    assert_nothing_lost(&mut observer);
+}
+
+#[test]
+fn a_tun_device_copies_what_its_reader_gets() {
+    let _alone = alone();
+    let mut observer = observer();
+    // No more than its queue holds: it drops the rest, uncopied.
+    let count = 400;
+    let ((totals, read), seen) = watch(&mut observer, || {
+        namespace(|| {
+            let mut tun = std::fs::File::from(tun("zc0"));
+            ip("link set zc0 up");
+            ip("addr add 10.9.9.1/24 dev zc0");
+            let totals = send(&towards(count));
+            let (mut packets, mut buffer) = (0, [0; 4096]);
+            while packets < count {
+                let length = tun.read(&mut buffer).unwrap();
+                // Of a header of 10 bytes and IPv4; IPv6 speaks up on its own.
+                packets += u64::from(length > 1_400 && buffer[10] >> 4 == 4);
+            }
+            (totals, packets)
+        })
+    });
+    assert_eq!(read, count);
+    assert_sends("tun", &observer, &totals, &seen);
+    assert_eq!(totals.completions_copied, count);
+    if functions(&observer) {
+        assert_copied("tun", &seen, "tun_xmit", "tun", totals.bytes);
+    }
+    assert_nothing_lost(&mut observer);
+}
