@@ -18,6 +18,9 @@ use super::window::Window;
 const CHUNK: usize = 1 << 20;
 /// Bytes that must be there before a stream's reader is woken, where no rate is set.
 const LOW_WATER: libc::c_int = 256 << 10;
+/// Smaller messages than this are read as they come: where limits let few be outstanding,
+/// they may never amount to `LOW_WATER`.
+const LARGE: usize = 32 << 10;
 /// Datagrams that do not arrive within this after the sender has finished are lost.
 const LOST: Duration = Duration::from_millis(200);
 
@@ -53,7 +56,8 @@ impl<'run> Receiver<'run> {
         socket
             .set_read_timeout(Some(PATIENCE))
             .map_err(GenerateError::io("set SO_RCVTIMEO"))?;
-        if spec.transport == Transport::Tcp && spec.rate.is_none() {
+        let waits = spec.rate.is_none() && spec.size >= LARGE;
+        if spec.transport == Transport::Tcp && waits {
             set(&socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, LOW_WATER)
                 .map_err(GenerateError::io("set SO_RCVLOWAT"))?;
         }
@@ -81,6 +85,15 @@ impl<'run> Receiver<'run> {
             .fetch_add(bytes as u64, Ordering::Release);
     }
 
+    /// Has the kernel acknowledge what was read now, not up to 40 ms later: until then the
+    /// sender's notifications are held back, and with them what its limits allow.
+    fn acknowledge(&self) {
+        let asked = set(&self.socket, libc::IPPROTO_TCP, libc::TCP_QUICKACK, 1);
+        if let Err(error) = asked {
+            tracing::debug!("cannot set TCP_QUICKACK: {error}");
+        }
+    }
+
     /// Takes a stream to its end; without a sender of ours, or until the run is stopped.
     pub(super) fn stream(mut self, alone: bool) -> Result<(), GenerateError> {
         let (mut position, mut wrong) = (0_u64, None);
@@ -91,6 +104,7 @@ impl<'run> Receiver<'run> {
                     self.check_stream(position, bytes, &mut wrong);
                     position += bytes as u64;
                     self.count(bytes);
+                    self.acknowledge();
                 }
                 Err(error) if is_timeout(&error) => {}
                 Err(source) => {
