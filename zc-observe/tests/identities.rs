@@ -3,8 +3,9 @@
 
 #![expect(
     clippy::panic,
+    clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "a test fails by panicking"
+    reason = "a test speaks and fails by panicking"
 )]
 
 mod support;
