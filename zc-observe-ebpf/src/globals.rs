@@ -159,6 +159,10 @@ pub struct Kernel {
     pub skb_copy_ubufs: u64,
     /// Address of `__pskb_pull_tail`, for the same.
     pub pskb_pull_tail: u64,
+    /// Where `__msg_zerocopy_callback` begins.
+    pub completer: u64,
+    /// Where it ends.
+    pub completer_end: u64,
     /// Address of `sock_ofree`, the destructor of notification skbs.
     pub sock_ofree: u64,
     /// Address of `sock_zerocopy_callback`, `msg_zerocopy_callback` or `msg_zerocopy_complete`:
@@ -178,6 +182,8 @@ impl Kernel {
     pub const NONE: Self = Self {
         skb_copy_ubufs: 0,
         pskb_pull_tail: 0,
+        completer: 0,
+        completer_end: 0,
         sock_ofree: 0,
         msg_zerocopy_owner: 0,
         io_uring_owner: 0,

@@ -14,7 +14,7 @@ pub struct SocketVal {
     pub cursor: u32,
     /// Always 0.
     pub pad: u32,
-    /// The last ranges counted from notifications that have left the error queue.
+    /// The ranges seen last.
     pub gone: [Range; Self::GONE],
 }
 
@@ -33,26 +33,38 @@ pub struct Range {
     pub hi: u32,
     /// One of [`crate::outcome`].
     pub outcome: u32,
-    /// 1 if in use.
-    pub used: u32,
+    /// One of [`range`].
+    pub kind: u32,
 }
 
-/// A notification in an error queue.
+/// What a remembered range is.
+pub mod range {
+    /// Nothing.
+    pub const NONE: u32 = 0;
+    /// A notification that was counted.
+    pub const WHOLE: u32 = 1;
+    /// A part of a notification that is not known yet, with an outcome of its own.
+    pub const PART: u32 = 2;
+}
+
+/// A notification in an error queue: its socket and its first id, which stays as it grows.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub struct NotificationKey {
+    /// Address of the socket.
+    pub sk: u64,
+    /// Inode of the socket, which tells it from a later one at the same address.
+    pub inode: u64,
+    /// First id.
+    pub lo: u64,
+}
+
+/// How much of it was counted.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Notification {
-    /// Its socket.
-    pub sk: u64,
-    /// First id.
-    pub lo: u32,
-    /// Last id that was counted with it.
-    pub hi: u32,
-    /// One of [`crate::outcome`].
-    pub outcome: u32,
-    /// Ids merged into it and counted on their own before it was counted.
-    pub merged: u32,
-    /// 1 once it was counted; as wide as what can be exchanged atomically.
+    /// Ids counted; as wide as what can be exchanged atomically.
     pub counted: u64,
 }
 
-pod!(SocketVal, Range, Notification);
+pod!(SocketVal, Range, NotificationKey, Notification);

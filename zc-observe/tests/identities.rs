@@ -1,6 +1,12 @@
 //! The identities that every count must satisfy while only our generator sends, against
 //! the running kernel: natively, and in guests with each kind of probe.
 
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
+
 mod support;
 
 use std::io::Read;
@@ -107,7 +113,8 @@ fn loopback_copies_everything_that_it_delivers() {
                 let spec = spec(transport, family, size, sends() / share);
                 let what = format!("{spec} of {size}");
                 let (totals, seen) = watch(&mut observer, || send(&spec));
-                assert_eq!(totals.sends, sends() / share, "{what}");
+                // TCP may take a message in parts.
+                assert!(totals.sends >= sends() / share, "{what}");
                 assert_eq!(
                     totals.completions_copied, totals.sends,
                     "{what}: loopback copies"

@@ -4,7 +4,7 @@
 use core::intrinsics::{AtomicOrdering, atomic_xchg};
 
 use aya_ebpf::bindings::BPF_NOEXIST;
-use zc_observe_ebpf::{MapId, Probe, Range, SocketVal};
+use zc_observe_ebpf::{MapId, Probe, Range, SocketVal, range};
 
 use super::{
     count::{self, bump},
@@ -142,7 +142,7 @@ fn given_out(probe: Probe, sk: u64, ids: i32) {
     }
 }
 
-/// Keeps a range that was counted, in place of the oldest one.
+/// Keeps a range, in place of the oldest one.
 #[inline(always)]
 pub fn remember(socket: SocketPtr, range: &Range) {
     // SAFETY: a live map value; `cursor` is masked to be in bounds.
@@ -153,30 +153,39 @@ pub fn remember(socket: SocketPtr, range: &Range) {
     }
 }
 
-/// The outcome that the range was counted with, as part of one that is remembered.
+/// The outcome of the remembered notification that the range is a part of.
 #[inline(always)]
-pub fn within(socket: SocketPtr, range: &Range) -> Option<u32> {
+pub fn whole_of(socket: SocketPtr, part: &Range) -> Option<u32> {
     for i in 0..SocketVal::GONE {
         // SAFETY: a live map value; `i` is in bounds.
-        let gone = unsafe { (*socket).gone[i] };
-        if gone.used != 0 && contains(&gone, range) {
-            return Some(gone.outcome);
+        let known = unsafe { (*socket).gone[i] };
+        if known.kind == range::WHOLE && contains(&known, part) {
+            return Some(known.outcome);
         }
     }
     None
 }
 
-/// Number of ids in the range that were counted on their own before; they are forgotten.
+/// Takes the remembered parts of a notification, and says how many ids they have whose
+/// outcome is another one.
 #[inline(always)]
-pub fn parts(socket: SocketPtr, range: &Range) -> u64 {
+pub fn take_parts(socket: SocketPtr, whole: &Range) -> u64 {
     let mut ids = 0;
     for i in 0..SocketVal::GONE {
         // SAFETY: a live map value; `i` is in bounds.
-        let gone = unsafe { &mut (*socket).gone[i] };
-        if gone.used != 0 && contains(range, gone) {
-            ids += u64::from(gone.hi.wrapping_sub(gone.lo)) + 1;
-            gone.used = 0;
+        let known = unsafe { &mut (*socket).gone[i] };
+        if known.kind == range::PART && contains(whole, known) {
+            if known.outcome != whole.outcome {
+                ids += len(known);
+            }
+            known.kind = range::NONE;
         }
     }
     ids
+}
+
+/// Number of ids; ids wrap.
+#[inline(always)]
+pub fn len(range: &Range) -> u64 {
+    u64::from(range.hi.wrapping_sub(range.lo)) + 1
 }

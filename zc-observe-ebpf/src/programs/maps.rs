@@ -2,12 +2,12 @@
 
 use aya_ebpf::{
     macros::map,
-    maps::{HashMap, LruHashMap, PerCpuArray, PerCpuHashMap},
+    maps::{LruHashMap, PerCpuArray, PerCpuHashMap},
 };
 use zc_observe_ebpf::{
     AttemptKey, AttemptVal, Buffer, CallArgs, CompletionKey, CompletionVal, DeepCopyKey,
-    DeepCopyVal, DeviceInfo, DeviceKey, DeviceVal, InFlight, MapId, Notification, Probe, ProbeVal,
-    ReleaseVal, SenderKey, SenderVal, SocketVal,
+    DeepCopyVal, DeviceInfo, DeviceKey, DeviceVal, InFlight, MapId, Notification, NotificationKey,
+    Probe, ProbeVal, ReleaseVal, SenderKey, SenderVal, SocketVal,
 };
 
 #[map]
@@ -46,9 +46,11 @@ pub static DEVICE_BYTES: PerCpuHashMap<DeviceKey, DeviceVal> =
 #[map]
 pub static SOCKETS: LruHashMap<u64, SocketVal> = LruHashMap::with_max_entries(16384, 0);
 
-/// Notifications in error queues, by the address of their skb (tracepoint tier).
+/// Notifications in error queues and lately read (tracepoint tier). None is taken out: a
+/// report that comes late must find that its notification was counted.
 #[map]
-pub static NOTIFICATIONS: HashMap<u64, Notification> = HashMap::with_max_entries(65536, 0);
+pub static NOTIFICATIONS: LruHashMap<NotificationKey, Notification> =
+    LruHashMap::with_max_entries(65536, 0);
 
 #[map]
 pub static IN_FLIGHT: PerCpuArray<InFlight> = PerCpuArray::with_max_entries(1, 0);

@@ -1,19 +1,27 @@
 //! Completions on a kernel that permits only tracepoints: from the notifications that the
 //! error queue gets.
 //!
-//! A notification appears at the tail of its socket's error queue, or is merged into the
-//! one there: then the outcome of the tail stands for both, but the merged skb still
-//! carries its own while it is freed. So a notification is counted when it is first seen at
-//! the tail (`inet_sk_error_report`, from 5.14 on) and a merged one when it is freed
-//! (`consume_skb`). The report comes after the reader was woken: where the reader was
-//! faster, the notification is counted when it is freed too. Ranges tell which is which.
+//! A notification is put at the tail of its socket's error queue, or is merged into the one
+//! there, which then stands for both ranges with its own outcome; the merged skb still
+//! carries its outcome while it is freed. So a notification is counted as far as it has
+//! grown whenever it is seen: at the tail (`inet_sk_error_report`, from 5.14 on), and at
+//! last when it is freed (`consume_skb`, `kfree_skb`), since a reader can be faster than
+//! the report. What is merged is counted with the notification that it went into; if its
+//! outcome is another one, it is moved there. How much of a notification is counted is
+//! exchanged atomically, so that it does not matter who sees it first.
 
-use aya_ebpf::{bindings::BPF_NOEXIST, macros::raw_tracepoint, programs::RawTracePointContext};
-use zc_observe_ebpf::{AttemptKey, CompletionKey, MapId, Notification, Probe, Range, api, outcome};
+use aya_ebpf::{
+    EbpfContext, bindings::BPF_NOEXIST, helpers::generated::bpf_get_stack, macros::raw_tracepoint,
+    programs::RawTracePointContext,
+};
+use zc_observe_ebpf::{
+    AttemptKey, CompletionKey, MapId, Notification, NotificationKey, Probe, Range, api, outcome,
+    range,
+};
 
 use super::{
     complete, count,
-    follow::{self, SocketPtr},
+    follow::{self, SocketPtr, len},
     kernel::{fact, offset, read},
     maps::NOTIFICATIONS,
     sender, skb, socket,
@@ -33,7 +41,7 @@ const LIST_PREV: u32 = 8;
 
 /// The range of a notification, if the skb is one.
 #[inline(always)]
-fn range(skb: u64) -> Option<Range> {
+fn notification(skb: u64) -> Option<Range> {
     let ee = skb + u64::from(offset!(skb_cb)) + u64::from(offset!(exterr_ee));
     if read::<u8>(ee, EE_ORIGIN)? != ORIGIN_ZEROCOPY {
         return None;
@@ -46,7 +54,7 @@ fn range(skb: u64) -> Option<Range> {
         } else {
             outcome::ZEROCOPY
         }),
-        used: 1,
+        kind: range::WHOLE,
     })
 }
 
@@ -56,12 +64,6 @@ fn tail(sk: u64) -> Option<u64> {
     let queue = offset!(sk_error_queue);
     let tail: u64 = read(sk + u64::from(queue), LIST_PREV)?;
     (queue != zc_observe_ebpf::ABSENT && tail != 0 && tail != sk + u64::from(queue)).then_some(tail)
-}
-
-/// Number of ids; ids wrap.
-#[inline(always)]
-fn len(range: &Range) -> u64 {
-    u64::from(range.hi.wrapping_sub(range.lo)) + 1
 }
 
 /// Counts `ids` completions of the socket, which may be negative.
@@ -80,13 +82,62 @@ fn count_ids(probe: Probe, sk: u64, ids: u64, notifications: u64, outcome: u32) 
     complete::count(probe, &key, sk, ids, 0, notifications);
 }
 
-/// Moves ids that were counted with the outcome of the notification they were merged into.
+/// Moves ids from the outcome that they were counted with to the other one.
 #[inline(always)]
-fn correct(probe: Probe, sk: u64, range: &Range, counted: u32) {
-    if counted != range.outcome {
-        let ids = len(range);
-        count_ids(probe, sk, ids.wrapping_neg(), 0, counted);
-        count_ids(probe, sk, ids, 0, range.outcome);
+fn move_ids(probe: Probe, sk: u64, ids: u64, counted: u32) {
+    count_ids(probe, sk, ids.wrapping_neg(), 0, counted);
+    count_ids(probe, sk, ids, 0, counted ^ 1);
+}
+
+/// How often an exchange is tried; each further try means that another CPU came between.
+const EXCHANGES: usize = 4;
+
+/// Counts a notification as far as it has grown and was not counted yet.
+#[inline(always)]
+fn count_whole(probe: Probe, socket: SocketPtr, sk: u64, whole: &Range) {
+    // SAFETY: a live map value.
+    let inode = unsafe { (*socket).inode };
+    let key = NotificationKey {
+        sk,
+        inode,
+        lo: whole.lo.into(),
+    };
+    let mut grown = len(whole);
+    let known = match NOTIFICATIONS.get_ptr_mut(key) {
+        Some(known) => known,
+        None => {
+            let fresh = Notification { counted: 0 };
+            let _ = NOTIFICATIONS.insert(key, fresh, u64::from(BPF_NOEXIST));
+            let Some(known) = NOTIFICATIONS.get_ptr_mut(key) else {
+                count::failed(MapId::Notifications);
+                count::lost(probe, 0);
+                return;
+            };
+            known
+        }
+    };
+    let mut fresh = 0u64;
+    for round in 0..EXCHANGES {
+        // SAFETY: a field of a live map value.
+        let before = unsafe { follow::swap(&raw mut (*known).counted, grown) };
+        // Additions and subtractions of all CPUs add up to what stands there at last.
+        fresh = fresh.wrapping_add(grown.wrapping_sub(before));
+        if before <= grown {
+            break;
+        }
+        // Somebody has seen it grow further: put that back.
+        grown = before;
+        if round + 1 == EXCHANGES {
+            count::unreadable(probe);
+        }
+    }
+    if fresh != 0 {
+        count_ids(probe, sk, fresh, 1, whole.outcome);
+        follow::remember(socket, whole);
+    }
+    let other = follow::take_parts(socket, whole);
+    if other != 0 {
+        move_ids(probe, sk, other, whole.outcome);
     }
 }
 
@@ -95,53 +146,44 @@ fn correct(probe: Probe, sk: u64, range: &Range, counted: u32) {
 pub fn error_report(ctx: RawTracePointContext) -> i32 {
     let sk: u64 = ctx.arg(0);
     let probe = Probe::ErrorReport;
-    let Some(tail) = tail(sk) else {
-        return 0;
-    };
-    let Some(range) = range(tail) else {
+    let Some(whole) = tail(sk).and_then(notification) else {
         return 0;
     };
     count::hit(probe);
     sender::learn_inode(sk);
-    let Some(_) = follow::account(probe, sk, range.lo.into()) else {
-        return 0;
-    };
-    let seen = Notification {
-        sk,
-        lo: range.lo,
-        hi: range.hi,
-        outcome: range.outcome,
-        merged: 0,
-        counted: 1,
-    };
-    let Some(known) = NOTIFICATIONS.get_ptr_mut(tail) else {
-        // Of two reports at once one is first, and only that one counts.
-        match NOTIFICATIONS.insert(tail, seen, u64::from(BPF_NOEXIST)) {
-            Ok(()) => count_ids(probe, sk, len(&range), 1, range.outcome),
-            Err(_) if NOTIFICATIONS.get_ptr(tail).is_some() => {}
-            Err(_) => {
-                count::failed(MapId::Notifications);
-                count::lost(probe, 0);
-            }
-        }
-        return 0;
-    };
-    // SAFETY: a live map value; the swap makes one report of several the one that counts.
-    let counted = unsafe { follow::swap(&raw mut (*known).counted, 1) };
-    if counted == 0 {
-        // SAFETY: a live map value.
-        let merged = unsafe { (*known).merged };
-        // SAFETY: a live map value.
-        unsafe { (*known).hi = range.hi };
-        let ids = len(&range).wrapping_sub(u64::from(merged));
-        count_ids(probe, sk, ids, 1, range.outcome);
+    if let Some(socket) = follow::account(probe, sk, whole.lo.into()) {
+        count_whole(probe, socket, sk, &whole);
     }
     0
 }
 
+/// Frames above the one that freed the skb.
+const FRAMES: usize = 6;
+
+/// Whether the skb is freed by the completion itself: then it never was in the queue.
+#[inline(always)]
+fn by_completer(ctx: &RawTracePointContext) -> bool {
+    let mut frames = [0u64; FRAMES];
+    // SAFETY: the buffer is as long as told.
+    let len = unsafe {
+        bpf_get_stack(
+            ctx.as_ptr(),
+            frames.as_mut_ptr().cast(),
+            size_of_val(&frames) as u32,
+            0,
+        )
+    };
+    let size = fact!(completer_end).wrapping_sub(fact!(completer));
+    len > 0
+        && frames
+            .iter()
+            .any(|frame| frame.wrapping_sub(fact!(completer)) < size)
+}
+
 /// A notification skb is freed: read, merged, or purged with its socket.
 #[inline(always)]
-fn freed(probe: Probe, skb: u64) {
+fn freed(ctx: &RawTracePointContext, probe: Probe) {
+    let skb: u64 = ctx.arg(0);
     let destructor: u64 = read(skb, offset!(skb_destructor)).unwrap_or(0);
     if destructor == 0 || destructor != fact!(sock_ofree) {
         return;
@@ -150,7 +192,7 @@ fn freed(probe: Probe, skb: u64) {
     if sk == 0 {
         return;
     }
-    let Some(range) = range(skb) else {
+    let Some(range) = notification(skb) else {
         unqueued(probe, skb, sk);
         return;
     };
@@ -159,91 +201,36 @@ fn freed(probe: Probe, skb: u64) {
     let Some(socket) = follow::account(probe, sk, range.lo.into()) else {
         return;
     };
-    if let Some(known) = NOTIFICATIONS.get_ptr(skb) {
-        // SAFETY: a live map value.
-        let known = unsafe { *known };
-        let _ = NOTIFICATIONS.remove(skb);
-        if known.counted != 0 {
-            // What was merged into it later was counted on its own.
-            follow::remember(
-                socket,
-                &Range {
-                    hi: known.hi,
-                    ..range
-                },
-            );
-            return;
-        }
-        let ids = len(&range).wrapping_sub(u64::from(known.merged));
-        count_ids(probe, sk, ids, 1, range.outcome);
-        follow::remember(socket, &range);
-        return;
-    }
-    if !merged(probe, skb, sk, &range) {
-        alone(probe, socket, sk, &range);
-    }
-}
-
-/// Whether it was merged into the notification at the tail, then counted.
-#[inline(always)]
-fn merged(probe: Probe, skb: u64, sk: u64, part: &Range) -> bool {
-    let Some(tail) = tail(sk) else {
-        return false;
-    };
-    let Some(whole) = range(tail) else {
-        return false;
-    };
-    if tail == skb || !follow::contains(&whole, part) {
-        return false;
-    }
-    let ids = len(part);
-    if let Some(known) = NOTIFICATIONS.get_ptr_mut(tail) {
-        // SAFETY: a live map value.
-        let seen = unsafe { *known };
-        let counted = Range {
-            lo: seen.lo,
-            hi: seen.hi,
-            ..whole
-        };
-        if seen.counted != 0 && follow::contains(&counted, part) {
-            correct(probe, sk, part, seen.outcome);
-            return true;
-        }
-        if seen.counted == 0 {
-            // SAFETY: a field of a live map value.
-            unsafe { (*known).merged = seen.merged.wrapping_add(ids as u32) };
-        }
+    if by_completer(ctx) {
+        merged(probe, socket, sk, &range);
     } else {
-        let seen = Notification {
-            sk,
-            lo: whole.lo,
-            hi: whole.hi,
-            outcome: whole.outcome,
-            merged: ids as u32,
-            counted: 0,
-        };
-        if NOTIFICATIONS
-            .insert(tail, seen, u64::from(BPF_NOEXIST))
-            .is_err()
-        {
-            count::failed(MapId::Notifications);
-            count::lost(probe, 0);
-        }
+        count_whole(probe, socket, sk, &range);
     }
-    count_ids(probe, sk, ids, 0, part.outcome);
-    true
 }
 
-/// A notification that nobody saw in the queue, or one merged into such.
+/// A range was merged into another notification, with which it is counted.
 #[inline(always)]
-fn alone(probe: Probe, socket: SocketPtr, sk: u64, range: &Range) {
-    if let Some(counted) = follow::within(socket, range) {
-        correct(probe, sk, range, counted);
-        return;
+fn merged(probe: Probe, socket: SocketPtr, sk: u64, part: &Range) {
+    let mut counted = None;
+    if let Some(whole) = tail(sk).and_then(notification)
+        && follow::contains(&whole, part)
+    {
+        // It stands there with all that it has grown by.
+        count_whole(probe, socket, sk, &whole);
+        counted = Some(whole.outcome);
     }
-    let parts = follow::parts(socket, range);
-    count_ids(probe, sk, len(range).wrapping_sub(parts), 1, range.outcome);
-    follow::remember(socket, range);
+    match counted.or_else(|| follow::whole_of(socket, part)) {
+        Some(outcome) if outcome != part.outcome => move_ids(probe, sk, len(part), outcome),
+        Some(_) => {}
+        // Its reader has it in hand and it will be counted when it is freed.
+        None => follow::remember(
+            socket,
+            &Range {
+                kind: range::PART,
+                ..*part
+            },
+        ),
+    }
 }
 
 /// A buffer whose socket was closed before it was released: it is not queued, and its
@@ -273,14 +260,14 @@ fn unqueued(probe: Probe, skb: u64, sk: u64) {
 /// Tracepoint `consume_skb(skb, …)`.
 #[raw_tracepoint]
 pub fn consume_skb(ctx: RawTracePointContext) -> i32 {
-    freed(Probe::ConsumeSkb, ctx.arg(0));
+    freed(&ctx, Probe::ConsumeSkb);
     0
 }
 
 /// Tracepoint `kfree_skb(skb, …)`.
 #[raw_tracepoint]
 pub fn kfree_skb(ctx: RawTracePointContext) -> i32 {
-    freed(Probe::KfreeSkb, ctx.arg(0));
+    freed(&ctx, Probe::KfreeSkb);
     0
 }
 

@@ -37,7 +37,12 @@ pub fn globals(btf: &KernelBtf, symbols: &Symbols) -> Kernel {
         btf.enumerator("", "SKBTX_DEV_ZEROCOPY")
             .map_or(SKBTX_DEV_ZEROCOPY, truncate)
     };
+    let (completer, completer_end) = symbols
+        .extent("__msg_zerocopy_callback")
+        .unwrap_or_default();
     Kernel {
+        completer,
+        completer_end,
         skb_copy_ubufs: address(&["skb_copy_ubufs"]),
         pskb_pull_tail: address(&["__pskb_pull_tail"]),
         sock_ofree: address(&["sock_ofree"]),
@@ -70,6 +75,9 @@ mod tests {
             assert_ne!(kernel.skb_copy_ubufs, 0);
             assert_ne!(kernel.pskb_pull_tail, 0);
             assert_ne!(kernel.sock_ofree, 0);
+            assert!(
+                (kernel.completer + 1..kernel.completer + 4096).contains(&kernel.completer_end)
+            );
             assert_ne!(kernel.msg_zerocopy_owner, 0);
         }
     }

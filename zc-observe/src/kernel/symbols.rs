@@ -166,6 +166,14 @@ impl Symbols {
         (address != 0 && found.next().is_none()).then_some(address)
     }
 
+    /// Where the function of exactly this name begins and the next one does.
+    #[must_use]
+    pub fn extent(&self, name: &str) -> Option<(u64, u64)> {
+        let start = self.address(name)?;
+        let next = self.entries.partition_point(|entry| entry.address <= start);
+        Some((start, self.entries.get(next)?.address))
+    }
+
     /// Names the function that a return address leads back into. A call can be a function's
     /// last instruction, so the byte before the address is the one that is looked up.
     #[must_use]
