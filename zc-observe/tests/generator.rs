@@ -276,14 +276,11 @@ fn what_the_other_side_does_not_take_stays_pending() {
     // Accepted by the kernel and never read.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap().to_string();
-    let output = run(&[
-        "generate",
-        "--connect",
-        &at,
-        "--duration",
-        "500ms",
-        "--json",
-    ]);
+    let mut command = zc_observe(&["generate", "--connect", &at]);
+    let output = command
+        .args(["--duration", "500ms", "--json"])
+        .output()
+        .unwrap();
     let totals = json(&output);
     assert_eq!(output.status.code(), Some(1), "{totals}");
     let number = |name: &str| totals[name].as_u64().unwrap();

@@ -47,6 +47,7 @@ struct Json {
     refused: u64,
     pending: u64,
     delivered_bytes: u64,
+    retransmitted_bytes: u64,
     verify_failures: Option<u64>,
     bytes_per_second: f64,
     sender_cpu_seconds: f64,
@@ -225,6 +226,7 @@ impl Output {
             refused: totals.refused,
             pending: pending(&self.spec, totals),
             delivered_bytes: totals.delivered_bytes,
+            retransmitted_bytes: totals.retransmitted_bytes,
             verify_failures: self.spec.verify.then_some(totals.verify_failures),
             bytes_per_second: if elapsed > 0.0 {
                 self.moved(totals) as f64 / elapsed
