@@ -191,7 +191,7 @@ fn fault(log: &str) -> Option<&'static str> {
     }
     let no_helper = ["cannot use helper", "unknown func"]
         .iter()
-        .any(|said| log.contains(&format!("{said} bpf_probe_read_kernel")));
+        .any(|said| log.contains(&format!("{said} bpf_probe_read")));
     Some(if no_helper {
         "it lets no program read kernel memory, as under lockdown=confidentiality; boot with \
          lockdown=integrity at most"
@@ -226,6 +226,8 @@ mod tests {
             // From 6.9 on, and before.
             "program of this type cannot use helper bpf_probe_read_kernel#113\n",
             "unknown func bpf_probe_read_kernel#113\n",
+            // The loader falls back to the older helper.
+            "program of this type cannot use helper bpf_probe_read#4\n",
         ] {
             assert!(
                 fault(said).is_some_and(|why| why.contains("lockdown")),
