@@ -1,10 +1,6 @@
 //! Nothing stays attached, however the daemon ends.
 
-#![expect(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test fails by panicking"
-)]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

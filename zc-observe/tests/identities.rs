@@ -236,3 +236,26 @@ fn a_tun_device_copies_what_its_reader_gets() {
     }
     assert_nothing_lost(&mut observer);
 }
+
+#[test]
+fn io_uring_sends_are_counted() {
+    let _alone = alone();
+    let mut observer = observer();
+    let (count, size) = (200, 1_400);
+    let (told, seen) = watch(&mut observer, || support::uring::send(count, size));
+    assert_eq!(told, count, "the application is told of copies");
+    if !functions(&observer) {
+        // Its notifications pass no error queue.
+        assert_eq!((seen.accepted, seen.copied, seen.zerocopy), (0, 0, 0));
+        return;
+    }
+    let bytes = count * u64::from(size);
+    assert_eq!((seen.accepted, seen.refused), (count, Some(0)));
+    assert_eq!((seen.copied, seen.zerocopy), (count, 0));
+    assert_eq!(seen.attempt_bytes, Some(bytes));
+    assert_eq!(seen.completed_bytes, Some(bytes));
+    assert_copied("io_uring", &seen, delivery(&observer), "loopback", bytes);
+    assert_eq!(seen.senders, (0, count, count, bytes), "senders add up");
+    assert_eq!(seen.strangers, 0, "somebody else is blamed");
+    assert_nothing_lost(&mut observer);
+}
