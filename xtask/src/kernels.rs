@@ -35,12 +35,15 @@ pub(crate) struct Kernel {
 /// The kernel that `wanted` (a series such as `6.12`, or a package) means, from the
 /// cache if it is there and `refresh` does not ask for the newest.
 pub(crate) fn ensure(cache: &Cache, wanted: &str, refresh: bool) -> Result<Kernel> {
-    let choice = cache.path("kernels").join(format!("{wanted}.choice"));
-    fs::create_dir_all(cache.path("kernels")).context("cannot make the folder of kernels")?;
-    let _lock = cache.lock("kernels")?;
+    let choice = cache
+        .path("kernels-unpacked")
+        .join(format!("{wanted}.choice"));
+    fs::create_dir_all(cache.path("kernels-unpacked"))
+        .context("cannot make the folder of kernels")?;
+    let _lock = cache.lock("kernels-unpacked")?;
     if !refresh
         && let Ok(name) = fs::read_to_string(&choice)
-        && let Ok(kernel) = open(&cache.path("kernels").join(name.trim()))
+        && let Ok(kernel) = open(&cache.path("kernels-unpacked").join(name.trim()))
     {
         return Ok(kernel);
     }
@@ -51,7 +54,7 @@ pub(crate) fn ensure(cache: &Cache, wanted: &str, refresh: bool) -> Result<Kerne
         .next()
         .with_context(|| format!("{} has no version", package(&release)))?;
     let name = format!("{release}_{version}");
-    let dir = cache.path("kernels").join(&name);
+    let dir = cache.path("kernels-unpacked").join(&name);
     if open(&dir).is_err() {
         fetch(cache, &suite, &release, &version, &name)?;
     }
@@ -194,7 +197,7 @@ fn fetch(cache: &Cache, suite: &Suite, release: &str, version: &str, name: &str)
     fs::rename(modules, made.join("modules")).context(moved)?;
     fs::write(made.join("release"), release).context("cannot write the release")?;
     cache
-        .place(&made, Path::new("kernels").join(name))
+        .place(&made, Path::new("kernels-unpacked").join(name))
         .map(drop)
 }
 

@@ -67,12 +67,12 @@ fn assert_sends(what: &str, observer: &Observer, totals: &Totals, seen: &Seen) {
     if functions(observer) {
         assert_eq!(
             seen.attempt_bytes,
-            Some(totals.bytes),
+            Some(totals.asked_bytes),
             "{what}: bytes attempted"
         );
         assert_eq!(
             seen.completed_bytes,
-            Some(totals.bytes),
+            Some(totals.asked_bytes),
             "{what}: bytes completed"
         );
         assert_eq!(

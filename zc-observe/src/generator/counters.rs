@@ -15,6 +15,7 @@ pub struct Counters {
     ended: OnceLock<Duration>,
     pub(super) sends: AtomicU64,
     pub(super) bytes: AtomicU64,
+    pub(super) asked_bytes: AtomicU64,
     pub(super) completions_zerocopy: AtomicU64,
     pub(super) completions_copied: AtomicU64,
     pub(super) notifications: AtomicU64,
@@ -37,6 +38,9 @@ pub struct Totals {
     pub sends: u64,
     /// Payload bytes of those sends.
     pub bytes: u64,
+    /// Payload bytes that those sends asked for: more where TCP took a part of a message
+    /// and was asked again for the rest.
+    pub asked_bytes: u64,
     /// Sends that completed as zero-copy.
     pub completions_zerocopy: u64,
     /// Sends that completed as copied (`SO_EE_CODE_ZEROCOPY_COPIED`).
@@ -104,6 +108,7 @@ impl Counters {
             release,
             sends: get(&self.sends),
             bytes: get(&self.bytes),
+            asked_bytes: get(&self.asked_bytes),
             notifications: get(&self.notifications),
             unexpected: get(&self.unexpected),
             refused: get(&self.refused),

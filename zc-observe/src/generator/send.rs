@@ -61,6 +61,7 @@ impl Sender<'_> {
         let when = Instant::now();
         match socket::send(&self.socket, self.payload.at(position, length), flags) {
             Ok(sent) => {
+                add(&self.counters.asked_bytes, length as u64);
                 self.counters.sent(sent as u64);
                 if zerocopy {
                     self.completions.sent(when);

@@ -25,7 +25,7 @@ fn attempts(report: &Report) -> [Family; 3] {
     );
     let mut bytes = Family::counter(
         "zerocopy_attempt_bytes_total",
-        "Payload bytes that accepted zero-copy sends asked for. Absent where the tier cannot see them.",
+        "Payload bytes that accepted zero-copy sends asked for (msg_zerocopy_realloc); a send that TCP takes in part is asked for again. Absent where the tier cannot see them.",
     );
     let mut refused = Family::counter(
         "zerocopy_refused_total",
@@ -63,7 +63,7 @@ fn completions(report: &Report) -> [Family; 2] {
     );
     let mut bytes = Family::counter(
         "zerocopy_completed_bytes_total",
-        "Payload bytes of completed sends. Absent where the tier cannot see them.",
+        "Payload bytes that completed sends had asked for. Absent where the tier cannot see them.",
     );
     for row in &report.completions {
         let labels = [
