@@ -82,6 +82,7 @@ impl Line<'_> {
     /// Zero-copy bytes received per device, where copies themselves cannot be seen.
     fn devices(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 3;
+        write!(f, "  deep-copied unknown, cause unknown")?;
         let devices = received(self.before, self.now);
         if devices.is_empty() {
             return Ok(());
@@ -167,7 +168,9 @@ mod tests {
         }
         .to_string();
         assert!(
-            line.ends_with("zero-copy bytes received 900.0 kB on lo"),
+            line.ends_with(
+                "deep-copied unknown, cause unknown  zero-copy bytes received 900.0 kB on lo"
+            ),
             "{line}"
         );
     }
