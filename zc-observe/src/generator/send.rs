@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use super::counters::add;
 use super::error::GenerateError;
 use super::sender::Sender;
-use super::socket;
+use super::socket::{self, set};
 use super::spec::{Engine, Transport};
 
-/// How long sends may be refused while none of ours is outstanding. Locked memory is
-/// counted per user, so that others may give some back.
+/// How long sends may be refused while no flow of this run has one outstanding. Locked
+/// memory is counted per user, so that others may give some back.
 const REFUSED: Duration = Duration::from_secs(1);
 /// The longest single wait for notifications.
 pub(super) const NAP: Duration = Duration::from_millis(20);
@@ -18,7 +18,7 @@ pub(super) const NAP: Duration = Duration::from_millis(20);
 /// When a send has to be given up.
 #[derive(Debug, Default)]
 pub(super) struct Refusals {
-    /// Since when and how often in a row, with none outstanding.
+    /// Since when and how often in a row, with none outstanding in any flow.
     alone: Option<(Instant, u64)>,
 }
 
@@ -100,9 +100,21 @@ impl Sender<'_> {
 
     /// Makes room by waiting for the notifications of earlier sends.
     fn refused(&mut self, size: usize, refusals: &mut Refusals) -> Result<(), GenerateError> {
+        if let Some(receiver) = self.patient.take() {
+            // So little may be outstanding that it might never amount to what the receiver
+            // waits for.
+            set(receiver, libc::SOL_SOCKET, libc::SO_RCVLOWAT, 1)
+                .map_err(GenerateError::io("set SO_RCVLOWAT"))?;
+        }
         if self.completions.outstanding() > 0 {
             refusals.alone = None;
             self.wait(NAP)?;
+            return Ok(());
+        }
+        if self.spec.engine == Engine::Zerocopy && self.counters.outstanding() > 0 {
+            // Other flows hold what this one needs, and will give it back.
+            refusals.alone = None;
+            std::thread::sleep(Duration::from_millis(1));
             return Ok(());
         }
         let (since, times) = refusals.alone.get_or_insert((Instant::now(), 0));
