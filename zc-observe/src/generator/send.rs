@@ -12,6 +12,9 @@ use super::spec::{Engine, Transport};
 /// How long sends may be refused while no flow of this run has one outstanding. Locked
 /// memory is counted per user, so that others may give some back.
 const REFUSED: Duration = Duration::from_secs(1);
+/// How long the second part of a datagram may be refused, each time with the first part
+/// dropped. Longer, as other flows may be in the way.
+const REFUSED_PART: Duration = Duration::from_secs(5);
 /// The longest single wait for notifications.
 pub(super) const NAP: Duration = Duration::from_millis(20);
 
@@ -20,6 +23,8 @@ pub(super) const NAP: Duration = Duration::from_millis(20);
 pub(super) struct Refusals {
     /// Since when and how often in a row, with none outstanding in any flow.
     alone: Option<(Instant, u64)>,
+    /// Since when and how often in all.
+    all: Option<(Instant, u64)>,
 }
 
 /// How a try came out.
@@ -100,6 +105,7 @@ impl Sender<'_> {
 
     /// Makes room by waiting for the notifications of earlier sends.
     fn refused(&mut self, size: usize, refusals: &mut Refusals) -> Result<(), GenerateError> {
+        refusals.all.get_or_insert((Instant::now(), 0)).1 += 1;
         if let Some(receiver) = self.patient.take() {
             // So little may be outstanding that it might never amount to what the receiver
             // waits for.
@@ -123,10 +129,32 @@ impl Sender<'_> {
             return Err(GenerateError::Refused {
                 size,
                 refused: *times,
-                limit: super::limits::explain(size),
+                limit: super::limits::explain(&[size]),
             });
         }
         std::thread::sleep(Duration::from_millis(5));
+        Ok(())
+    }
+
+    /// After the second part of a datagram was not accepted: gives up if it never is.
+    /// The first part, dropped and released, is always outstanding until it is read, so
+    /// that the rule of `refused` does not end this.
+    pub(super) fn part_refused(
+        &self,
+        parts: &[usize],
+        refusals: &Refusals,
+    ) -> Result<(), GenerateError> {
+        let Some((since, times)) = refusals.all else {
+            return Ok(());
+        };
+        if since.elapsed() >= REFUSED_PART {
+            return Err(GenerateError::Refused {
+                size: parts.iter().sum(),
+                refused: times,
+                limit: super::limits::explain(parts),
+            });
+        }
+        std::thread::sleep(Duration::from_millis(1));
         Ok(())
     }
 

@@ -13,14 +13,12 @@ use super::payload::Payload;
 use super::retransmits;
 use super::send::{NAP, Refusals, Try};
 use super::spec::{Spec, Transport};
-use super::window::Window;
+use super::window::{LOST, Window};
 
 /// How long the last notifications may take without any coming in.
 const DRAIN: Duration = Duration::from_secs(5);
 /// The same in all once the run was stopped or has failed.
 const DRAIN_STOPPED: Duration = Duration::from_millis(180);
-/// Datagrams that the receiver does not see for so long are lost.
-const LOST: Duration = Duration::from_secs(1);
 
 /// What ends a run.
 #[derive(Clone, Copy, Debug)]
@@ -187,6 +185,7 @@ impl<'run> Sender<'run> {
                 return Ok(true);
             }
             self.counters.unsent(first as u64);
+            self.part_refused(&[half, size - half], &refusals)?;
         }
         Ok(false)
     }
@@ -197,7 +196,7 @@ impl<'run> Sender<'run> {
         let Some(window) = self.window else {
             return Ok(true);
         };
-        let mut since = Instant::now();
+        let mut empty = window.empty();
         let mut seen = window.received();
         while !window.fits(self.datagrams, datagrams) {
             if self.stop.now() {
@@ -207,8 +206,8 @@ impl<'run> Sender<'run> {
             self.reap()?;
             let now = window.received();
             if now != seen {
-                (seen, since) = (now, Instant::now());
-            } else if since.elapsed() >= LOST {
+                (seen, empty) = (now, window.empty());
+            } else if window.empty() - empty >= LOST {
                 tracing::warn!("{} datagrams did not arrive", self.datagrams - now);
                 self.datagrams = now;
             }
