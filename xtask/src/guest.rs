@@ -65,7 +65,7 @@ pub(crate) struct Outcome {
 #[derive(Debug)]
 pub(crate) struct Guest<'a> {
     pub(crate) machine: &'a Machine,
-    pub(crate) vmlinuz: &'a Path,
+    pub(crate) vmlinux: &'a Path,
     pub(crate) initramfs: &'a [u8],
     /// Ends both output streams.
     pub(crate) marker: &'a str,
@@ -120,7 +120,7 @@ pub(crate) fn run(
         _ = log_sender.send(log);
     })?);
 
-    let mut child = qemu::command(guest.machine, guest.vmlinuz, &initramfs, &sockets)
+    let mut child = qemu::command(guest.machine, guest.vmlinux, &initramfs, &sockets)
         .spawn()
         .context("cannot start qemu-system-x86_64 (Debian package qemu-system-x86)")?;
     let followed = follow(&mut child, &receiver, guest.timeout);

@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::apt::Suite;
 use crate::cache::Cache;
+use crate::image;
 use crate::process::run;
 
 /// A series and the suite that carries it.
@@ -25,8 +26,8 @@ const SERIES: &[(&str, &str)] = &[
 pub(crate) struct Kernel {
     /// What `uname -r` says.
     pub(crate) release: String,
-    /// The image to boot.
-    pub(crate) vmlinuz: PathBuf,
+    /// The image to boot, unpacked.
+    pub(crate) vmlinux: PathBuf,
     /// Its modules, with `modules.dep`.
     pub(crate) modules: PathBuf,
 }
@@ -45,10 +46,10 @@ pub(crate) fn ensure(cache: &Cache, wanted: &str, refresh: bool) -> Result<Kerne
     }
     let (suite, release) = find(cache, wanted, refresh)?;
     let version = suite
-        .versions(&image(&release))?
+        .versions(&package(&release))?
         .into_iter()
         .next()
-        .with_context(|| format!("{} has no version", image(&release)))?;
+        .with_context(|| format!("{} has no version", package(&release)))?;
     let name = format!("{release}_{version}");
     let dir = cache.path("kernels").join(&name);
     if open(&dir).is_err() {
@@ -67,7 +68,7 @@ fn open(dir: &Path) -> Result<Kernel> {
     };
     let release = fs::read_to_string(read("release")?).context("cannot read the release")?;
     Ok(Kernel {
-        vmlinuz: read("vmlinuz")?,
+        vmlinux: read("vmlinux")?,
         modules: read("modules")?,
         release,
     })
@@ -101,7 +102,7 @@ fn find(cache: &Cache, wanted: &str, refresh: bool) -> Result<(Suite, String)> {
     )
 }
 
-fn image(release: &str) -> String {
+fn package(release: &str) -> String {
     format!("linux-image-{release}")
 }
 
@@ -112,7 +113,7 @@ fn exact(packages: &[String], wanted: &str) -> Option<String> {
         .find_map(|start| wanted.strip_prefix(start))
         .unwrap_or(wanted);
     packages
-        .contains(&image(release))
+        .contains(&package(release))
         .then(|| release.to_owned())
 }
 
@@ -158,7 +159,7 @@ fn fetch(cache: &Cache, suite: &Suite, release: &str, version: &str, name: &str)
             suite.unpack(&format!("linux-{part}-{release}"), version, &root)?;
         }
     } else {
-        suite.unpack(&image(release), version, &root)?;
+        suite.unpack(&package(release), version, &root)?;
     }
 
     // Before /usr was merged the modules were in /lib.
@@ -188,7 +189,8 @@ fn fetch(cache: &Cache, suite: &Suite, release: &str, version: &str, name: &str)
     .find(|path| path.is_file())
     .with_context(|| format!("the packages of {release} have no vmlinuz"))?;
     let moved = "cannot move the kernel's files";
-    fs::rename(image, made.join("vmlinuz")).context(moved)?;
+    let image = fs::read(&image).with_context(|| format!("cannot read {}", image.display()))?;
+    fs::write(made.join("vmlinux"), image::unpack(&image)?).context("cannot write the kernel")?;
     fs::rename(modules, made.join("modules")).context(moved)?;
     fs::write(made.join("release"), release).context("cannot write the release")?;
     cache

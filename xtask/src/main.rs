@@ -14,6 +14,7 @@ mod console;
 mod counts;
 mod guest;
 mod guest_tests;
+mod image;
 mod init;
 mod initramfs;
 mod kernels;

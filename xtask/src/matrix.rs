@@ -24,7 +24,7 @@ use crate::{initramfs, static_build};
 
 /// Guests that run at the same time.
 const PARALLEL: usize = 2;
-const TIMEOUT: Duration = Duration::from_secs(420);
+const TIMEOUT: Duration = Duration::from_secs(900);
 
 /// Runs everything on every kernel. One step per kernel, whatever happens.
 pub(crate) fn run(wanted: &[String]) -> Result<Vec<Step>> {

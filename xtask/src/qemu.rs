@@ -43,7 +43,7 @@ pub(crate) struct Sockets {
 /// thread that starts it, and a Ctrl-C typed here does not reach it.
 pub(crate) fn command(
     machine: &Machine,
-    vmlinuz: &Path,
+    vmlinux: &Path,
     initramfs: &Path,
     sockets: &Sockets,
 ) -> Command {
@@ -65,7 +65,7 @@ pub(crate) fn command(
         .args(["-m", &machine.memory])
         .args(["-smp", &machine.cpus.to_string()])
         .arg("-kernel")
-        .arg(vmlinuz)
+        .arg(vmlinux)
         .arg("-initrd")
         .arg(initramfs)
         .args(["-append", KERNEL_COMMAND_LINE]);

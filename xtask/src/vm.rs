@@ -144,7 +144,7 @@ pub(crate) fn boot(
     }
     let guest = Guest {
         machine: &spec.machine,
-        vmlinuz: &kernel.vmlinuz,
+        vmlinux: &kernel.vmlinux,
         initramfs: &fs.finish()?,
         marker: &marker,
         timeout: spec.timeout,

@@ -11,20 +11,20 @@
 mod support;
 
 use std::io::Read;
-use std::sync::Mutex;
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use support::net::{ip, namespace, tap, tun, up};
-use support::{Seen, assert_nothing_lost, observer, send, sends, watch};
+use support::{Seen, assert_nothing_lost, send, sends, watch};
 use zc_observe::generator::{Family, Spec, Totals, Transport};
 use zc_observe::kernel::host::Version;
 use zc_observe::probes::Observer;
 use zc_observe::snapshot::Method;
 
-/// One test at a time: they count everything on the host.
-static ALONE: Mutex<()> = Mutex::new(());
+/// Attached once, and used by one test at a time: it counts everything on the host.
+static OBSERVER: LazyLock<Mutex<Observer>> = LazyLock::new(|| Mutex::new(support::observer()));
 
-fn alone() -> std::sync::MutexGuard<'static, ()> {
-    ALONE.lock().unwrap_or_else(|poison| poison.into_inner())
+fn observer() -> MutexGuard<'static, Observer> {
+    OBSERVER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn functions(observer: &Observer) -> bool {
@@ -106,7 +106,6 @@ fn spec(transport: Transport, family: Family, size: usize, count: u64) -> Spec {
 
 #[test]
 fn loopback_copies_everything_that_it_delivers() {
-    let _alone = alone();
     let mut observer = observer();
     for transport in [Transport::Tcp, Transport::Udp] {
         for family in [Family::V4, Family::V6] {
@@ -139,7 +138,6 @@ fn loopback_copies_everything_that_it_delivers() {
 
 #[test]
 fn udp_segmentation_is_counted_by_send() {
-    let _alone = alone();
     let mut observer = observer();
     let spec = Spec {
         gso: Some(1_400),
@@ -165,7 +163,6 @@ fn towards(count: u64) -> Spec {
 /// The control: a device that drops what it gets never copies.
 #[test]
 fn a_device_that_drops_copies_nothing() {
-    let _alone = alone();
     let mut observer = observer();
     let (totals, seen) = watch(&mut observer, || {
         namespace(|| {
@@ -185,7 +182,6 @@ fn a_device_that_drops_copies_nothing() {
 
 #[test]
 fn a_packet_tap_copies_what_is_transmitted() {
-    let _alone = alone();
     let mut observer = observer();
     let count = sends() / 5;
     let ((tapped, free), seen) = watch(&mut observer, || {
@@ -209,7 +205,6 @@ fn a_packet_tap_copies_what_is_transmitted() {
 
 #[test]
 fn a_tun_device_copies_what_its_reader_gets() {
-    let _alone = alone();
     let mut observer = observer();
     // No more than its queue holds: it drops the rest, uncopied.
     let count = 400;
@@ -234,5 +229,27 @@ fn a_tun_device_copies_what_its_reader_gets() {
     if functions(&observer) {
         assert_copied("tun", &seen, "tun_xmit", "tun", totals.bytes);
     }
+    assert_nothing_lost(&mut observer);
+}
+
+#[test]
+fn io_uring_sends_are_counted() {
+    let mut observer = observer();
+    let (count, size) = (200, 1_400);
+    let (told, seen) = watch(&mut observer, || support::uring::send(count, size));
+    assert_eq!(told, count, "the application is told of copies");
+    if !functions(&observer) {
+        // Its notifications pass no error queue.
+        assert_eq!((seen.accepted, seen.copied, seen.zerocopy), (0, 0, 0));
+        return;
+    }
+    let bytes = count * u64::from(size);
+    assert_eq!((seen.accepted, seen.refused), (count, Some(0)));
+    assert_eq!((seen.copied, seen.zerocopy), (count, 0));
+    assert_eq!(seen.attempt_bytes, Some(bytes));
+    assert_eq!(seen.completed_bytes, Some(bytes));
+    assert_copied("io_uring", &seen, delivery(&observer), "loopback", bytes);
+    assert_eq!(seen.senders, (0, count, count, bytes), "senders add up");
+    assert_eq!(seen.strangers, 0, "somebody else is blamed");
     assert_nothing_lost(&mut observer);
 }

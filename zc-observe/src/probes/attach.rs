@@ -52,14 +52,13 @@ pub(super) fn attach(
                     ),
                 });
             }
-            let reason = match os {
-                _ if rejected(&error) => format!(
-                    "the verifier of kernel {} does not accept the program for {}, which is a fault of ours; \
-                     --log.level debug shows what it said",
+            let reason = match (rejected(&error), os) {
+                (Some(why), _) => format!(
+                    "kernel {} does not accept the program for {}: {why}",
                     facts.host.release, attached.target
                 ),
-                Some(os) => facts.host.refusal(step, &attached.target, &os),
-                None => format!("cannot attach to {}: {error}", attached.target),
+                (None, Some(os)) => facts.host.refusal(step, &attached.target, &os),
+                (None, None) => format!("cannot attach to {}: {error}", attached.target),
             };
             tracing::debug!("{}: {reason}: {error}", point.name);
             return Err(ProbeState::Refused { reason });
@@ -177,9 +176,28 @@ pub(super) fn detach(ebpf: &mut Ebpf, attached: &Attached) {
     }
 }
 
-/// Whether the kernel looked at the program and found fault with it.
-fn rejected(error: &ProgramError) -> bool {
-    matches!(error, ProgramError::LoadError { verifier_log, .. } if !verifier_log.to_string().trim().is_empty())
+/// Why the verifier found fault with the program, if it did.
+fn rejected(error: &ProgramError) -> Option<&'static str> {
+    let ProgramError::LoadError { verifier_log, .. } = error else {
+        return None;
+    };
+    fault(&verifier_log.to_string())
+}
+
+/// What the verifier's log means.
+fn fault(log: &str) -> Option<&'static str> {
+    if log.trim().is_empty() {
+        return None;
+    }
+    let no_helper = ["cannot use helper", "unknown func"]
+        .iter()
+        .any(|said| log.contains(&format!("{said} bpf_probe_read")));
+    Some(if no_helper {
+        "it lets no program read kernel memory, as under lockdown=confidentiality; boot with \
+         lockdown=integrity at most"
+    } else {
+        "the verifier rejects it, which is a fault of ours; --log.level debug shows what it said"
+    })
 }
 
 /// What the kernel said, under the loader's layers of errors.
@@ -195,4 +213,28 @@ pub(super) fn os_error(error: &(dyn Error + 'static)) -> Option<io::Error> {
         next = error.source();
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fault;
+
+    #[test]
+    fn the_verifier_is_understood() {
+        assert_eq!(fault("\n"), None, "refused before it was verified");
+        for said in [
+            // From 6.9 on, and before.
+            "program of this type cannot use helper bpf_probe_read_kernel#113\n",
+            "unknown func bpf_probe_read_kernel#113\n",
+            // The loader falls back to the older helper.
+            "program of this type cannot use helper bpf_probe_read#4\n",
+        ] {
+            assert!(
+                fault(said).is_some_and(|why| why.contains("lockdown")),
+                "{said}"
+            );
+        }
+        let log = "invalid read from stack R10 off=-152 size=8";
+        assert!(fault(log).is_some_and(|why| why.contains("verifier")));
+    }
 }

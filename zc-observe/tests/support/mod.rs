@@ -2,6 +2,7 @@
 //! network namespaces with devices in them.
 
 pub(crate) mod net;
+pub(crate) mod uring;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
