@@ -140,6 +140,14 @@ impl Counters {
         add(&self.sends, 1);
     }
 
+    /// Zero-copy sends of all flows whose notification is not read.
+    pub(super) fn outstanding(&self) -> u64 {
+        let zerocopy = self.completions_zerocopy.load(Ordering::Acquire);
+        let copied = self.completions_copied.load(Ordering::Acquire);
+        let sends = self.sends.load(Ordering::Relaxed);
+        sends.saturating_sub(zerocopy + copied)
+    }
+
     /// Bytes that were accepted and then dropped before they became a datagram.
     pub(super) fn unsent(&self, bytes: u64) {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);

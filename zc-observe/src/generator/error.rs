@@ -57,7 +57,7 @@ pub enum GenerateError {
     },
     /// A single send is above a zero-copy limit.
     #[error(
-        "zero-copy send of {size} bytes refused (ENOBUFS) {refused} times with none outstanding: {limit}"
+        "zero-copy send of {size} bytes refused (ENOBUFS) {refused} times with none other outstanding: {limit}"
     )]
     Refused {
         /// Its payload bytes.

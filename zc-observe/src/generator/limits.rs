@@ -8,12 +8,19 @@ use nix::sys::resource::{Resource, getrlimit};
 const CAP_IPC_LOCK: u32 = 14;
 const PAGE: u64 = 4096;
 
-/// Names the limit of this process that refuses zero-copy sends of so many bytes.
-pub(super) fn explain(size: usize) -> String {
+/// What `mm_account_pinned_pages` charges for a send of so many bytes.
+fn locked(size: usize) -> u64 {
+    (size as u64 / PAGE + 2) * PAGE
+}
+
+/// Names the limit of this process that refuses a message of zero-copy sends of so many
+/// bytes.
+pub(super) fn explain(sends: &[usize]) -> String {
+    let needed = sends.iter().copied().map(locked).sum();
     let memlock = getrlimit(Resource::RLIMIT_MEMLOCK).map_or(u64::MAX, |(soft, _)| soft);
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let optmem = fs::read_to_string("/proc/sys/net/core/optmem_max").unwrap_or_default();
-    name(size, memlock, may_lock(&status), optmem.trim())
+    name(needed, memlock, may_lock(&status), optmem.trim())
 }
 
 /// Whether the effective set of capabilities holds `CAP_IPC_LOCK`.
@@ -25,9 +32,7 @@ fn may_lock(status: &str) -> bool {
         .is_some_and(|set| set >> CAP_IPC_LOCK & 1 == 1)
 }
 
-fn name(size: usize, memlock: u64, may_lock: bool, optmem: &str) -> String {
-    // What mm_account_pinned_pages charges.
-    let needed = (size as u64 / PAGE + 2) * PAGE;
+fn name(needed: u64, memlock: u64, may_lock: bool, optmem: &str) -> String {
     if may_lock {
         return format!(
             "the limit is net.core.optmem_max ({optmem} bytes), as CAP_IPC_LOCK lifts RLIMIT_MEMLOCK; raise it with sysctl"
@@ -49,9 +54,12 @@ mod tests {
 
     #[test]
     fn the_limit_is_named() {
-        assert!(name(65_536, 65_536, false, "131072").starts_with("the limit is RLIMIT_MEMLOCK"));
-        assert!(name(65_536, 65_536, true, "131072").contains("optmem_max (131072 bytes)"));
-        let either = name(1000, 65_536, false, "20480");
+        assert!(
+            name(locked(65_536), 65_536, false, "131072")
+                .starts_with("the limit is RLIMIT_MEMLOCK")
+        );
+        assert!(name(locked(65_536), 65_536, true, "131072").contains("optmem_max (131072 bytes)"));
+        let either = name(locked(1000), 65_536, false, "20480");
         assert!(either.contains("RLIMIT_MEMLOCK") && either.contains("optmem_max"));
     }
 

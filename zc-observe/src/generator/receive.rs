@@ -1,10 +1,8 @@
 //! The receiving thread of a flow.
 
+use socket2::Socket;
 use std::io::{self, Read};
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
-
-use socket2::Socket;
 
 use super::counters::{Counters, add};
 use super::error::GenerateError;
@@ -12,7 +10,7 @@ use super::payload::Payload;
 use super::sender::Stop;
 use super::socket::{PATIENCE, discard, is_timeout, set};
 use super::spec::{Spec, Transport};
-use super::window::Window;
+use super::window::{LOST, Window};
 
 /// Bytes of a stream taken at once.
 const CHUNK: usize = 1 << 20;
@@ -21,8 +19,8 @@ const LOW_WATER: libc::c_int = 256 << 10;
 /// Smaller messages than this are read as they come: where limits let few be outstanding,
 /// they may never amount to `LOW_WATER`.
 const LARGE: usize = 32 << 10;
-/// Datagrams that do not arrive within this after the sender has finished are lost.
-const LOST: Duration = Duration::from_millis(200);
+/// The same as `LOST` once the run was stopped.
+const LOST_STOPPED: u64 = 4;
 
 /// A flow's receiver.
 #[derive(Debug)]
@@ -145,18 +143,26 @@ impl<'run> Receiver<'run> {
     /// Takes datagrams until the sender has finished and all have arrived. Without a
     /// window, until the run is stopped or the count of the spec is reached.
     pub(super) fn datagrams(mut self, window: Option<&Window>) -> Result<(), GenerateError> {
-        let mut moved = Instant::now();
+        // Reads in a row that found nothing and began when all had been sent.
+        let mut late = 0;
         let mut received = 0;
         loop {
+            let finished = window.is_some_and(|window| window.missing().is_some());
             match self.receive() {
                 Ok(bytes) => {
                     self.counters.begin();
                     self.check_datagram(bytes, window.is_some());
                     self.count(bytes);
                     received += 1;
-                    moved = Instant::now();
+                    late = 0;
                     if let Some(window) = window {
                         window.take();
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    late += u64::from(finished);
+                    if let Some(window) = window {
+                        window.nothing();
                     }
                 }
                 Err(error) if is_timeout(&error) => {}
@@ -171,7 +177,7 @@ impl<'run> Receiver<'run> {
             }
             let ended = match window.map(Window::missing) {
                 Some(Some(0)) => true,
-                Some(Some(_)) => moved.elapsed() >= LOST,
+                Some(Some(_)) => late >= if self.stop.soon() { LOST_STOPPED } else { LOST },
                 Some(None) => false,
                 None => self.stop.now() || self.spec.count.is_some_and(|count| received >= count),
             };

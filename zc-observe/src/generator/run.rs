@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-use socket2::Socket;
+use socket2::{SockAddr, Socket};
 
 use super::counters::{Counters, Totals};
 use super::error::GenerateError;
@@ -46,8 +46,11 @@ pub fn run(spec: &Spec, counters: &Counters, stop: &AtomicBool) -> Result<Totals
         listen(spec, counters, stop)
     } else {
         let flows = (0..spec.flows)
-            .map(|_| connect(spec))
-            .collect::<Result<Vec<_>, _>>()?;
+            .map(|_| connect(spec, stop))
+            .collect::<Result<Option<Vec<_>>, _>>()?;
+        let Some(flows) = flows else {
+            return Ok(counters.read());
+        };
         counters.begin();
         stop.deadline = spec.duration.map(|time| Instant::now() + time);
         send(spec, &flows, counters, stop)
@@ -56,31 +59,31 @@ pub fn run(spec: &Spec, counters: &Counters, stop: &AtomicBool) -> Result<Totals
     done.map(|()| counters.read())
 }
 
-/// Opens a flow's sockets and connects them.
-fn connect(spec: &Spec) -> Result<Flow, GenerateError> {
+/// Opens a flow's sockets and connects them; `None` if the run was stopped first.
+fn connect(spec: &Spec, stop: Stop<'_>) -> Result<Option<Flow>, GenerateError> {
     if let Some(to) = spec.connect {
-        return Ok(Flow {
-            sender: socket::sender(spec, to)?,
+        let flow = |sender| Flow {
+            sender,
             receiver: None,
             window: None,
-        });
+        };
+        return Ok(socket::sender(spec, to, stop)?.map(flow));
     }
     let (receiver, address) = socket::receiver(spec, spec.loopback())?;
-    let sender = socket::sender(spec, address)?;
-    if spec.transport == Transport::Tcp {
-        let (receiver, _) = receiver
-            .accept()
-            .map_err(GenerateError::io("accept our own connection"))?;
-        return Ok(Flow {
-            sender,
-            receiver: Some(receiver),
-            window: None,
-        });
-    }
-    // Nobody else's datagrams count.
+    let Some(sender) = socket::sender(spec, address, stop)? else {
+        return Ok(None);
+    };
+    // Nobody else's connections and datagrams count.
     let from = sender
         .local_addr()
         .map_err(GenerateError::io("read the socket's address"))?;
+    if spec.transport == Transport::Tcp {
+        return Ok(Some(Flow {
+            sender,
+            receiver: Some(accept(&receiver, &from)?),
+            window: None,
+        }));
+    }
     receiver
         .connect(&from)
         .map_err(GenerateError::io("connect the receiver"))?;
@@ -88,11 +91,24 @@ fn connect(spec: &Spec) -> Result<Flow, GenerateError> {
         .recv_buffer_size()
         .map_err(GenerateError::io("read SO_RCVBUF"))?;
     let size = spec.gso.map_or(spec.size, usize::from);
-    Ok(Flow {
+    Ok(Some(Flow {
         sender,
         receiver: Some(receiver),
         window: Some(Window::new(buffer, size)),
-    })
+    }))
+}
+
+/// Takes the connection that comes from there.
+fn accept(listener: &Socket, from: &SockAddr) -> Result<Socket, GenerateError> {
+    let began = Instant::now();
+    loop {
+        match listener.accept() {
+            Ok((socket, peer)) if peer.as_socket() == from.as_socket() => return Ok(socket),
+            Ok(_) => tracing::debug!("somebody else connected to the receiver; closed"),
+            Err(error) if socket::is_timeout(&error) && began.elapsed() < socket::CONNECT => {}
+            Err(error) => return Err(GenerateError::io("accept our own connection")(error)),
+        }
+    }
 }
 
 /// Runs all flows to their end.
@@ -115,7 +131,8 @@ fn send(spec: &Spec, flows: &[Flow], counters: &Counters, stop: Stop<'_>) -> Don
                 }));
             }
             let sender = clone(&flow.sender)
-                .and_then(|socket| Sender::new(spec, socket, counters, stop, window));
+                .and_then(|socket| Sender::new(spec, socket, counters, stop, window))
+                .map(|sender| sender.to(flow.receiver.as_ref()));
             let count = spec
                 .count
                 .map_or(u64::MAX, |count| spec.share(count, number));

@@ -6,20 +6,25 @@ use std::time::{Duration, Instant};
 use super::counters::add;
 use super::error::GenerateError;
 use super::sender::Sender;
-use super::socket;
+use super::socket::{self, set};
 use super::spec::{Engine, Transport};
 
-/// How long sends may be refused while none of ours is outstanding. Locked memory is
-/// counted per user, so that others may give some back.
+/// How long sends may be refused while no flow of this run has one outstanding. Locked
+/// memory is counted per user, so that others may give some back.
 const REFUSED: Duration = Duration::from_secs(1);
+/// How long the second part of a datagram may be refused, each time with the first part
+/// dropped. Longer, as other flows may be in the way.
+const REFUSED_PART: Duration = Duration::from_secs(5);
 /// The longest single wait for notifications.
 pub(super) const NAP: Duration = Duration::from_millis(20);
 
 /// When a send has to be given up.
 #[derive(Debug, Default)]
 pub(super) struct Refusals {
-    /// Since when and how often in a row, with none outstanding.
+    /// Since when and how often in a row, with none outstanding in any flow.
     alone: Option<(Instant, u64)>,
+    /// Since when and how often in all.
+    all: Option<(Instant, u64)>,
 }
 
 /// How a try came out.
@@ -101,9 +106,22 @@ impl Sender<'_> {
 
     /// Makes room by waiting for the notifications of earlier sends.
     fn refused(&mut self, size: usize, refusals: &mut Refusals) -> Result<(), GenerateError> {
+        refusals.all.get_or_insert((Instant::now(), 0)).1 += 1;
+        if let Some(receiver) = self.patient.take() {
+            // So little may be outstanding that it might never amount to what the receiver
+            // waits for.
+            set(receiver, libc::SOL_SOCKET, libc::SO_RCVLOWAT, 1)
+                .map_err(GenerateError::io("set SO_RCVLOWAT"))?;
+        }
         if self.completions.outstanding() > 0 {
             refusals.alone = None;
             self.wait(NAP)?;
+            return Ok(());
+        }
+        if self.spec.engine == Engine::Zerocopy && self.counters.outstanding() > 0 {
+            // Other flows hold what this one needs, and will give it back.
+            refusals.alone = None;
+            std::thread::sleep(Duration::from_millis(1));
             return Ok(());
         }
         let (since, times) = refusals.alone.get_or_insert((Instant::now(), 0));
@@ -112,10 +130,32 @@ impl Sender<'_> {
             return Err(GenerateError::Refused {
                 size,
                 refused: *times,
-                limit: super::limits::explain(size),
+                limit: super::limits::explain(&[size]),
             });
         }
         std::thread::sleep(Duration::from_millis(5));
+        Ok(())
+    }
+
+    /// After the second part of a datagram was not accepted: gives up if it never is.
+    /// The first part, dropped and released, is always outstanding until it is read, so
+    /// that the rule of `refused` does not end this.
+    pub(super) fn part_refused(
+        &self,
+        parts: &[usize],
+        refusals: &Refusals,
+    ) -> Result<(), GenerateError> {
+        let Some((since, times)) = refusals.all else {
+            return Ok(());
+        };
+        if since.elapsed() >= REFUSED_PART {
+            return Err(GenerateError::Refused {
+                size: parts.iter().sum(),
+                refused: times,
+                limit: super::limits::explain(parts),
+            });
+        }
+        std::thread::sleep(Duration::from_millis(1));
         Ok(())
     }
 

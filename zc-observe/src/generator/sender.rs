@@ -13,14 +13,12 @@ use super::payload::Payload;
 use super::retransmits;
 use super::send::{NAP, Refusals, Try};
 use super::spec::{Spec, Transport};
-use super::window::Window;
+use super::window::{LOST, Window};
 
 /// How long the last notifications may take without any coming in.
 const DRAIN: Duration = Duration::from_secs(5);
-/// The same in all once the run was stopped.
+/// The same in all once the run was stopped or has failed.
 const DRAIN_STOPPED: Duration = Duration::from_millis(180);
-/// Datagrams that the receiver does not see for so long are lost.
-const LOST: Duration = Duration::from_secs(1);
 
 /// What ends a run.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +52,8 @@ pub(super) struct Sender<'run> {
     pub(super) counters: &'run Counters,
     pub(super) completions: Completions<'run>,
     pub(super) stop: Stop<'run>,
+    /// The socket of a receiver of ours that waits for more than one segment.
+    pub(super) patient: Option<&'run Socket>,
     /// Sends since the error queue was read.
     pub(super) unreaped: u64,
     window: Option<&'run Window>,
@@ -80,11 +80,21 @@ impl<'run> Sender<'run> {
             counters,
             completions: Completions::new(counters),
             stop,
+            patient: None,
             unreaped: 0,
             window,
             datagrams: 0,
             position: 0,
         })
+    }
+
+    /// Names the socket at which a receiver of ours takes this stream.
+    pub(super) fn to(self, receiver: Option<&'run Socket>) -> Self {
+        let stream = self.spec.transport == Transport::Tcp;
+        Self {
+            patient: receiver.filter(|_| stream),
+            ..self
+        }
     }
 
     /// Sends until the count is reached or the run is stopped, then waits for what is
@@ -94,14 +104,16 @@ impl<'run> Sender<'run> {
         if let Some(window) = self.window {
             window.finish(self.datagrams);
         }
-        if self.spec.transport == Transport::Tcp {
+        let sent = if self.spec.transport == Transport::Tcp {
             let shut = self.socket.shutdown(std::net::Shutdown::Write);
             // After an error of the connection this fails too; the first one counts.
-            sent.and(shut.map_err(GenerateError::io("shut the connection down")))?;
+            sent.and(shut.map_err(GenerateError::io("shut the connection down")))
         } else {
-            sent?;
-        }
-        self.drain()?;
+            sent
+        };
+        // A send that failed takes nothing back from those before it.
+        let drained = self.drain(sent.is_err());
+        sent.and(drained)?;
         if self.spec.transport == Transport::Tcp {
             let again = retransmits::bytes(&self.socket)
                 .map_err(GenerateError::io("read TCP_INFO of the connection"))?;
@@ -173,6 +185,7 @@ impl<'run> Sender<'run> {
                 return Ok(true);
             }
             self.counters.unsent(first as u64);
+            self.part_refused(&[half, size - half], &refusals)?;
         }
         Ok(false)
     }
@@ -183,7 +196,7 @@ impl<'run> Sender<'run> {
         let Some(window) = self.window else {
             return Ok(true);
         };
-        let mut since = Instant::now();
+        let mut empty = window.empty();
         let mut seen = window.received();
         while !window.fits(self.datagrams, datagrams) {
             if self.stop.now() {
@@ -193,8 +206,8 @@ impl<'run> Sender<'run> {
             self.reap()?;
             let now = window.received();
             if now != seen {
-                (seen, since) = (now, Instant::now());
-            } else if since.elapsed() >= LOST {
+                (seen, empty) = (now, window.empty());
+            } else if window.empty() - empty >= LOST {
                 tracing::warn!("{} datagrams did not arrive", self.datagrams - now);
                 self.datagrams = now;
             }
@@ -202,15 +215,16 @@ impl<'run> Sender<'run> {
         Ok(true)
     }
 
-    /// Reads the notifications that are still to come.
-    fn drain(&mut self) -> Result<(), GenerateError> {
+    /// Reads the notifications that are still to come; after a failure without much
+    /// patience.
+    fn drain(&mut self, failed: bool) -> Result<(), GenerateError> {
         let mut moved = Instant::now();
-        let mut stopped = None;
+        let mut stopped = failed.then_some(moved);
         while self.completions.outstanding() > 0 {
             if self.wait(NAP)? > 0 {
                 moved = Instant::now();
             }
-            if self.stop.soon() {
+            if stopped.is_some() || self.stop.soon() {
                 let since = *stopped.get_or_insert_with(Instant::now);
                 if since.elapsed() >= DRAIN_STOPPED {
                     break;

@@ -3,18 +3,21 @@
 use std::ffi::c_int;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::AsRawFd;
-use std::time::Duration;
+use std::os::fd::{AsFd, AsRawFd};
+use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::error::GenerateError;
+use super::sender::Stop;
 use super::spec::{Engine, Spec, Transport};
 
 /// How long one system call may hold up a thread that should end.
 pub(super) const PATIENCE: Duration = Duration::from_millis(40);
 /// How long to wait for the other side to accept.
-const CONNECT: Duration = Duration::from_secs(5);
+pub(super) const CONNECT: Duration = Duration::from_secs(5);
 /// Receive buffer of a UDP socket, if it may be had; the kernel doubles it.
 const RECEIVE_BUFFER: usize = 4 << 20;
 
@@ -79,8 +82,12 @@ fn open(spec: &Spec, address: SocketAddr) -> Result<Socket, GenerateError> {
     ))
 }
 
-/// A socket that sends to `to`.
-pub(super) fn sender(spec: &Spec, to: SocketAddr) -> Result<Socket, GenerateError> {
+/// A socket that sends to `to`; `None` if the run was stopped first.
+pub(super) fn sender(
+    spec: &Spec,
+    to: SocketAddr,
+    stop: Stop<'_>,
+) -> Result<Option<Socket>, GenerateError> {
     let socket = open(spec, to)?;
     if spec.engine == Engine::Zerocopy {
         set(&socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, 1).map_err(|source| {
@@ -113,9 +120,11 @@ pub(super) fn sender(spec: &Spec, to: SocketAddr) -> Result<Socket, GenerateErro
         socket
             .set_tcp_nodelay(spec.nodelay)
             .map_err(GenerateError::io("set TCP_NODELAY"))?;
-        socket
-            .connect_timeout(&SockAddr::from(to), CONNECT)
-            .map_err(GenerateError::io(format!("connect to {to}")))?;
+        let connected =
+            connect(&socket, to, stop).map_err(GenerateError::io(format!("connect to {to}")))?;
+        if !connected {
+            return Ok(None);
+        }
         socket
             .set_tcp_cork(spec.cork)
             .map_err(GenerateError::io("set TCP_CORK"))?;
@@ -124,7 +133,37 @@ pub(super) fn sender(spec: &Spec, to: SocketAddr) -> Result<Socket, GenerateErro
             .connect(&SockAddr::from(to))
             .map_err(GenerateError::io(format!("connect to {to}")))?;
     }
-    Ok(socket)
+    Ok(Some(socket))
+}
+
+/// Connects a stream; false if the run was stopped first.
+fn connect(socket: &Socket, to: SocketAddr, stop: Stop<'_>) -> io::Result<bool> {
+    socket.set_nonblocking(true)?;
+    match socket.connect(&SockAddr::from(to)) {
+        Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => return Err(error),
+        _ => {}
+    }
+    let began = Instant::now();
+    let slice = PollTimeout::try_from(PATIENCE).unwrap_or(PollTimeout::ZERO);
+    loop {
+        let mut polled = [PollFd::new(socket.as_fd(), PollFlags::POLLOUT)];
+        match poll(&mut polled, slice) {
+            Ok(0) | Err(Errno::EINTR) => {}
+            Ok(_) => break,
+            Err(errno) => return Err(errno.into()),
+        }
+        if stop.soon() {
+            return Ok(false);
+        }
+        if began.elapsed() >= CONNECT {
+            return Err(io::Error::from_raw_os_error(libc::ETIMEDOUT));
+        }
+    }
+    if let Some(error) = socket.take_error()? {
+        return Err(error);
+    }
+    socket.set_nonblocking(false)?;
+    Ok(true)
 }
 
 /// A socket that receives at `at`: over TCP a listener. And the address that it got.

@@ -5,12 +5,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+/// Reads in a row, each of which waited for [`super::socket::PATIENCE`] and found nothing,
+/// after which what is in flight is lost. Not a time: a thread that did not run for a
+/// while has not looked.
+pub(super) const LOST: u64 = 25;
+
 /// What the two threads of a UDP flow know of each other.
 #[derive(Debug)]
 pub(super) struct Window {
     /// Datagrams that may be in flight.
     limit: u64,
     received: AtomicU64,
+    /// Reads of the receiver that waited and found nothing.
+    empty: AtomicU64,
     waiting: AtomicBool,
     /// Datagrams in all, once the sender sends no more.
     sent: OnceLock<u64>,
@@ -26,6 +33,7 @@ impl Window {
         Self {
             limit: (buffer / 2 / (2 * size + 4096)).max(1) as u64,
             received: AtomicU64::new(0),
+            empty: AtomicU64::new(0),
             waiting: AtomicBool::new(false),
             sent: OnceLock::new(),
             lock: Mutex::new(()),
@@ -65,6 +73,16 @@ impl Window {
         }
     }
 
+    /// The receiver waited and found nothing.
+    pub(super) fn nothing(&self) {
+        self.empty.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// How often it did so far.
+    pub(super) fn empty(&self) -> u64 {
+        self.empty.load(Ordering::SeqCst)
+    }
+
     /// The sender will send no more than these.
     pub(super) fn finish(&self, sent: u64) {
         self.sent.get_or_init(|| sent);
@@ -89,6 +107,21 @@ mod tests {
         assert!(!window.fits(31, 1));
         window.take();
         assert!(window.fits(31, 1));
+    }
+
+    #[test]
+    fn only_reads_that_found_nothing_count_as_such() {
+        let window = Window::new(8 << 20, 1400);
+        window.take();
+        assert_eq!((window.received(), window.empty()), (1, 0));
+        window.nothing();
+        window.take();
+        assert_eq!((window.received(), window.empty()), (2, 1));
+        assert_eq!(window.missing(), None);
+        window.finish(3);
+        assert_eq!(window.missing(), Some(1));
+        window.finish(9);
+        assert_eq!(window.missing(), Some(1));
     }
 
     #[test]

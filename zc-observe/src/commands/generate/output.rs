@@ -46,7 +46,8 @@ struct Json {
     unexpected: u64,
     refused: u64,
     pending: u64,
-    delivered_bytes: u64,
+    /// Not known with `connect`.
+    delivered_bytes: Option<u64>,
     retransmitted_bytes: u64,
     verify_failures: Option<u64>,
     bytes_per_second: f64,
@@ -112,7 +113,8 @@ impl Output {
             return self.json("interval", now);
         }
         let time = now.elapsed.saturating_sub(before.elapsed);
-        let moved = self.moved(now) - self.moved(before);
+        // A datagram of two sends may be taken back.
+        let moved = self.moved(now).saturating_sub(self.moved(before));
         format!(
             "{:>8.1}s  {} sends  {}  {} copied  {} zero-copy  {} refused  {} pending",
             now.elapsed.as_secs_f64(),
@@ -225,7 +227,11 @@ impl Output {
             unexpected: totals.unexpected,
             refused: totals.refused,
             pending: pending(&self.spec, totals),
-            delivered_bytes: totals.delivered_bytes,
+            delivered_bytes: self
+                .spec
+                .connect
+                .is_none()
+                .then_some(totals.delivered_bytes),
             retransmitted_bytes: totals.retransmitted_bytes,
             verify_failures: self.spec.verify.then_some(totals.verify_failures),
             bytes_per_second: if elapsed > 0.0 {
