@@ -23,7 +23,7 @@ pub(super) fn families(flows: &[Flow]) -> Vec<Family> {
     );
     let mut delivered = Family::counter(
         "zc_generator_delivered_bytes_total",
-        "Payload bytes that the generator's receivers took.",
+        "Payload bytes that the generator's receivers took. Absent for flows to a receiver that is not ours.",
     );
     let mut failures = Family::counter(
         "zc_generator_verify_failures_total",
@@ -40,7 +40,9 @@ pub(super) fn families(flows: &[Flow]) -> Vec<Family> {
         completions.add(&[name, ("outcome", "copied")], flow.copied);
         completions.add(&[name, ("outcome", "zerocopy")], flow.zerocopy);
         refused.add(&[name], flow.refused);
-        delivered.add(&[name], flow.delivered_bytes);
+        if let Some(bytes) = flow.delivered_bytes {
+            delivered.add(&[name], bytes);
+        }
         failures.add_known(&[name], flow.verify_failures);
         if let Some(times) = &flow.release {
             release.add_times(&[name], times);

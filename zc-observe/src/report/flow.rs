@@ -17,8 +17,8 @@ pub struct Flow {
     pub copied: u64,
     /// Sends that the kernel refused at a zero-copy limit.
     pub refused: u64,
-    /// Payload bytes that reached the receiver.
-    pub delivered_bytes: u64,
+    /// Payload bytes that reached our receivers; `None` if the receiver is not ours.
+    pub delivered_bytes: Option<u64>,
     /// Messages whose payload arrived wrong; `None` if it is not verified.
     pub verify_failures: Option<u64>,
     /// Times from send to completion, where they are measured.

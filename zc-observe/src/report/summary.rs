@@ -153,14 +153,16 @@ impl Summary<'_> {
         for flow in flows {
             write!(
                 f,
-                "  generator    {}: {} sends, {}; {} copied, {} zero-copy; {} delivered",
+                "  generator    {}: {} sends, {}; {} copied, {} zero-copy",
                 flow.spec,
                 count(flow.sends),
                 bytes(flow.bytes),
                 count(flow.copied),
-                count(flow.zerocopy),
-                bytes(flow.delivered_bytes)
+                count(flow.zerocopy)
             )?;
+            if let Some(delivered) = flow.delivered_bytes {
+                write!(f, "; {} delivered", bytes(delivered))?;
+            }
             match &flow.error {
                 Some(error) => writeln!(f, "; ended early: {error}")?,
                 None => writeln!(f)?,

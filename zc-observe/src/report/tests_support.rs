@@ -177,7 +177,7 @@ pub(crate) fn flow() -> Flow {
         zerocopy: 4,
         copied: 90,
         refused: 4,
-        delivered_bytes: 940_000,
+        delivered_bytes: Some(940_000),
         verify_failures: Some(0),
         release: None,
         error: None,

@@ -18,9 +18,10 @@ pub(super) fn parse(text: &str) -> Result<Traffic, Failure> {
     spec.rate.get_or_insert(DEFAULT_RATE);
     let counters = Arc::new(Counters::default());
     let (counted, verify) = (counters.clone(), spec.verify);
+    let ours = spec.connect.is_none();
     Ok(Traffic {
         spec: text.to_owned(),
-        read: Box::new(move || flow(&counted, verify)),
+        read: Box::new(move || flow(&counted, verify, ours)),
         run: Box::new(move |stop| {
             generator::run(&spec, &counters, stop)
                 .map(drop)
@@ -29,7 +30,7 @@ pub(super) fn parse(text: &str) -> Result<Traffic, Failure> {
     })
 }
 
-fn flow(counters: &Counters, verify: bool) -> Flow {
+fn flow(counters: &Counters, verify: bool, ours: bool) -> Flow {
     let totals = counters.read();
     Flow {
         // Named by whoever reads it.
@@ -39,7 +40,7 @@ fn flow(counters: &Counters, verify: bool) -> Flow {
         zerocopy: totals.completions_zerocopy,
         copied: totals.completions_copied,
         refused: totals.refused,
-        delivered_bytes: totals.delivered_bytes,
+        delivered_bytes: ours.then_some(totals.delivered_bytes),
         verify_failures: verify.then_some(totals.verify_failures),
         release: (totals.release.count > 0).then_some(totals.release),
         error: None,
@@ -64,7 +65,7 @@ mod tests {
         (traffic.run)(&std::sync::atomic::AtomicBool::new(false)).unwrap();
         let flow = (traffic.read)();
         assert_eq!((flow.sends, flow.copied, flow.zerocopy), (3, 3, 0));
-        assert_eq!((flow.bytes, flow.delivered_bytes), (4200, 4200));
+        assert_eq!((flow.bytes, flow.delivered_bytes), (4200, Some(4200)));
         assert_eq!(flow.verify_failures, Some(0));
         assert_eq!(flow.release.map(|times| times.count), Some(3));
     }
