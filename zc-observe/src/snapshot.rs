@@ -259,6 +259,33 @@ pub struct Sender {
     pub deep_copies: (u64, u64),
 }
 
+impl Sender {
+    /// One that caused nothing yet.
+    #[must_use]
+    pub const fn none(key: SenderKey) -> Self {
+        Self {
+            key,
+            accepted: 0,
+            refused: 0,
+            zerocopy: (0, 0),
+            copied: (0, 0),
+            deep_copies: (0, 0),
+        }
+    }
+
+    /// Adds what another one caused.
+    pub const fn add(&mut self, other: &Self) {
+        self.accepted += other.accepted;
+        self.refused += other.refused;
+        self.zerocopy.0 += other.zerocopy.0;
+        self.zerocopy.1 += other.zerocopy.1;
+        self.copied.0 += other.copied.0;
+        self.copied.1 += other.copied.1;
+        self.deep_copies.0 += other.deep_copies.0;
+        self.deep_copies.1 += other.deep_copies.1;
+    }
+}
+
 /// How a probe is attached. Label `method`.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Method {

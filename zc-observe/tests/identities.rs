@@ -253,3 +253,45 @@ fn io_uring_sends_are_counted() {
     assert_eq!(seen.strangers, 0, "somebody else is blamed");
     assert_nothing_lost(&mut observer);
 }
+
+/// Datagrams of one short-lived process.
+const CHILD_SENDS: u64 = 3;
+
+#[test]
+#[ignore = "what the children of the next test run"]
+fn child() {
+    send(&spec(Transport::Udp, Family::V4, 1_400, CHILD_SENDS));
+}
+
+/// The kernel gives the address of a closed socket to the next one, of another process.
+#[test]
+fn nobody_is_blamed_for_the_socket_that_was_there_before() {
+    let mut observer = observer();
+    let program = std::env::current_exe().unwrap();
+    let mut children = Vec::new();
+    let (_, seen) = watch(&mut observer, || {
+        for _ in 0..20 {
+            let mut child = std::process::Command::new(&program)
+                .args(["--exact", "child", "--ignored"])
+                .stdout(std::process::Stdio::null())
+                .spawn()
+                .unwrap();
+            children.push(child.id());
+            assert!(child.wait().unwrap().success());
+        }
+    });
+    let all = CHILD_SENDS * children.len() as u64;
+    assert_eq!((seen.accepted, seen.copied), (all, all));
+    let snapshot = observer.snapshot().unwrap();
+    for child in children {
+        let sends: u64 = snapshot
+            .senders
+            .iter()
+            .filter(|sender| sender.key.tgid == child)
+            .map(|sender| sender.copied.0)
+            .sum();
+        let gone = !functions(&observer) && observer.kernel() < Some(Version(6, 3));
+        let expected = if gone { 0 } else { CHILD_SENDS };
+        assert_eq!(sends, expected, "sends of process {child}");
+    }
+}

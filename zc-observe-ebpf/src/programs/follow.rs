@@ -44,9 +44,10 @@ pub fn contains(whole: &Range, part: &Range) -> bool {
 pub const NO_ID: u64 = u64::MAX;
 
 /// Counts the ids that the socket gave out since it was last looked at. `lo` is an id that
-/// completes now: it counts even if it was given out before the observer came.
+/// completes now: it counts even if it was given out before the observer came. With
+/// `sending` the current task is the sender.
 #[inline(always)]
-pub fn account(probe: Probe, sk: u64, lo: u64) -> Option<SocketPtr> {
+pub fn account(probe: Probe, sk: u64, lo: u64, sending: bool) -> Option<SocketPtr> {
     let next: u32 = read(sk, offset!(sk_zckey))?;
     let inode = socket::inode(sk);
     let known = SOCKETS.get_ptr_mut(sk);
@@ -54,7 +55,8 @@ pub fn account(probe: Probe, sk: u64, lo: u64) -> Option<SocketPtr> {
         // SAFETY: a live map value.
         Some(entry) if inode == 0 || unsafe { (*entry).inode } == inode => entry,
         Some(entry) => {
-            // Another socket at the same address.
+            // Another socket at the same address, maybe of somebody else.
+            sender::forget(sk);
             let base = u64::from(first(next, lo));
             // SAFETY: a live map value of a socket that is gone.
             unsafe {
@@ -68,6 +70,7 @@ pub fn account(probe: Probe, sk: u64, lo: u64) -> Option<SocketPtr> {
             entry
         }
         None => {
+            sender::forget(sk);
             let base = u64::from(first(next, lo));
             let fresh = SocketVal {
                 inode,
@@ -84,6 +87,11 @@ pub fn account(probe: Probe, sk: u64, lo: u64) -> Option<SocketPtr> {
             entry
         }
     };
+    if sending {
+        sender::learn_with_inode(sk, inode);
+    } else {
+        sender::learn_inode(sk, inode);
+    }
     // Exchanges add up to last minus first, in whatever order several CPUs come here.
     // SAFETY: a field of a live map value.
     let old = unsafe { swap(&raw mut (*entry).next, next.into()) } as u32;

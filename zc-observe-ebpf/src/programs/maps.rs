@@ -31,6 +31,11 @@ pub static SENDERS: PerCpuHashMap<SenderKey, SenderVal> = PerCpuHashMap::with_ma
 #[map]
 pub static OWNERS: LruHashMap<u64, SenderKey> = LruHashMap::with_max_entries(16384, 0);
 
+/// Who sends on a socket, by its inode (tracepoint tier): a send can complete before it is
+/// known who sent, and is then counted by the inode. User space joins the two.
+#[map]
+pub static INODE_OWNERS: LruHashMap<u64, SenderKey> = LruHashMap::with_max_entries(16384, 0);
+
 /// What is known of a buffer on its way, by the address of its `ubuf_info`.
 #[map]
 pub static BUFFERS: LruHashMap<u64, Buffer> = LruHashMap::with_max_entries(65536, 0);

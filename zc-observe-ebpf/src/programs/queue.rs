@@ -24,7 +24,7 @@ use super::{
     follow::{self, SocketPtr, len},
     kernel::{fact, offset, read},
     maps::NOTIFICATIONS,
-    sender, skb, socket,
+    skb, socket,
 };
 
 /// `SO_EE_ORIGIN_ZEROCOPY`.
@@ -150,8 +150,7 @@ pub fn error_report(ctx: RawTracePointContext) -> i32 {
         return 0;
     };
     count::hit(probe);
-    sender::learn_inode(sk);
-    if let Some(socket) = follow::account(probe, sk, whole.lo.into()) {
+    if let Some(socket) = follow::account(probe, sk, whole.lo.into(), false) {
         count_whole(probe, socket, sk, &whole);
     }
     0
@@ -197,8 +196,7 @@ fn freed(ctx: &RawTracePointContext, probe: Probe) {
         return;
     };
     count::hit(probe);
-    sender::learn_inode(sk);
-    let Some(socket) = follow::account(probe, sk, range.lo.into()) else {
+    let Some(socket) = follow::account(probe, sk, range.lo.into(), false) else {
         return;
     };
     if by_completer(ctx) {
@@ -248,7 +246,7 @@ fn unqueued(probe: Probe, skb: u64, sk: u64) {
     }
     count::hit(probe);
     let lo = read::<u32>(uarg, offset!(msgzc_id)).map_or(follow::NO_ID, u64::from);
-    let _ = follow::account(probe, sk, lo);
+    let _ = follow::account(probe, sk, lo, false);
     let outcome = if zerocopy {
         outcome::ZEROCOPY
     } else {
@@ -277,8 +275,7 @@ pub fn send_length(ctx: RawTracePointContext) -> i32 {
     let sk: u64 = ctx.arg(0);
     if socket::zerocopy(sk) {
         count::hit(Probe::SendLength);
-        sender::learn(sk);
-        let _ = follow::account(Probe::SendLength, sk, follow::NO_ID);
+        let _ = follow::account(Probe::SendLength, sk, follow::NO_ID, true);
     }
     0
 }

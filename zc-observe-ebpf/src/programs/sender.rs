@@ -9,7 +9,7 @@ use zc_observe_ebpf::{MapId, SenderKey, SenderVal, known};
 use super::{
     count,
     kernel::{offset, read},
-    maps::{OWNERS, SENDERS},
+    maps::{INODE_OWNERS, OWNERS, SENDERS},
     socket,
 };
 
@@ -40,13 +40,36 @@ const fn key_of(known: u32) -> SenderKey {
 /// Notes that the current task sends on the socket. Only in the sender's own context.
 #[inline(always)]
 pub fn learn(sk: u64) {
+    let _ = learn_process(sk);
+}
+
+/// The same, noted for the socket's inode as well.
+#[inline(always)]
+pub fn learn_with_inode(sk: u64, inode: u64) {
+    if let Some(owner) = learn_process(sk)
+        && inode != 0
+        && INODE_OWNERS.insert(inode, owner, 0).is_err()
+    {
+        count::failed(MapId::Owners);
+    }
+}
+
+/// Forgets who owned a socket at this address before.
+#[inline(always)]
+pub fn forget(sk: u64) {
+    let _ = OWNERS.remove(sk);
+}
+
+/// The sender, if it was not known yet.
+#[inline(always)]
+fn learn_process(sk: u64) -> Option<SenderKey> {
     let tgid = (bpf_get_current_pid_tgid() >> 32) as u32;
     let netns = socket::netns(sk);
     if let Some(owner) = OWNERS.get_ptr(sk) {
         // SAFETY: a live map value; a concurrent writer of the same process writes the same.
         let (old, old_netns) = unsafe { ((*owner).tgid, (*owner).netns) };
         if old == tgid && old_netns == netns {
-            return;
+            return None;
         }
     }
     let owner = SenderKey {
@@ -62,15 +85,15 @@ pub fn learn(sk: u64) {
     if OWNERS.insert(sk, owner, 0).is_err() {
         count::failed(MapId::Owners);
     }
+    Some(owner)
 }
 
 /// Notes the socket by its inode, where nobody was seen sending on it.
 #[inline(always)]
-pub fn learn_inode(sk: u64) {
+pub fn learn_inode(sk: u64, inode: u64) {
     if OWNERS.get_ptr(sk).is_some() {
         return;
     }
-    let inode = socket::inode(sk);
     if inode == 0 {
         return;
     }

@@ -263,7 +263,7 @@ fn releases(ebpf: &Ebpf) -> Result<Vec<Releases>, ReadError> {
 }
 
 fn senders(ebpf: &Ebpf) -> Result<Vec<Sender>, ReadError> {
-    let found = sums(ebpf, "SENDERS", |v: &[SenderVal]| Sender {
+    let found: Vec<(SenderKey, _)> = sums(ebpf, "SENDERS", |v: &[SenderVal]| Sender {
         key: SenderKey::default(),
         accepted: total!(v, accepted).saturating_sub(total!(v, aborted)),
         refused: total!(v, refused),
@@ -271,10 +271,22 @@ fn senders(ebpf: &Ebpf) -> Result<Vec<Sender>, ReadError> {
         copied: (total!(v, completed[1]), total!(v, completed_bytes[1])),
         deep_copies: (total!(v, deep_copies), total!(v, deep_copy_bytes)),
     })?;
-    let senders = found
-        .into_iter()
-        .map(|(key, sender)| Sender { key, ..sender });
-    Ok(senders.collect())
+    let name = "INODE_OWNERS";
+    let owners: HashMap<_, u64, SenderKey> = map(ebpf, name)?;
+    let mut senders = std::collections::HashMap::<SenderKey, Sender>::new();
+    for (mut key, sender) in found {
+        if key.known == known::INODE {
+            // It completed before it was known who sent, and now it is.
+            match owners.get(&key.inode, 0) {
+                Ok(owner) => key = owner,
+                Err(MapError::KeyNotFound) => {}
+                Err(error) => return Err(ReadError::Map { map: name, error }),
+            }
+        }
+        let sum = senders.entry(key).or_insert_with(|| Sender::none(key));
+        sum.add(&sender);
+    }
+    Ok(senders.into_values().collect())
 }
 
 /// The devices that the snapshot speaks of.

@@ -183,7 +183,9 @@ fn total(snapshot: &Snapshot, kernel: Version) -> Seen {
         }
     }
     for sender in &snapshot.senders {
-        let mine = sender.key.tgid == std::process::id() || sender.key.inode != 0;
+        // Before 6.3 the tracepoint tier knows no more than a socket's inode.
+        let mine = sender.key.tgid == std::process::id()
+            || (kernel < Version(6, 3) && sender.key.inode != 0);
         if !mine {
             seen.strangers += sender.zerocopy.0 + sender.copied.0 + sender.deep_copies.0;
         }
