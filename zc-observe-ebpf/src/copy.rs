@@ -21,7 +21,7 @@ pub struct DeepCopyKey {
     /// The buffer owner's callback: `ubuf_info.callback`, or `ops->complete` from 6.10 on;
     /// 1 for a buffer without `ubuf_info`, 0 where unknown.
     pub owner: u64,
-    /// Inode of the device's network namespace; 0 without a device.
+    /// The device's network namespace, as in [`crate::DeviceKey`]; 0 without a device.
     pub netns: u32,
     /// The device's index in that namespace; 0 without a device.
     pub ifindex: u32,

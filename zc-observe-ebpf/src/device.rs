@@ -4,7 +4,8 @@
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct DeviceKey {
-    /// Inode of the network namespace.
+    /// Cookie of the network namespace (`net.net_cookie`, its lower half), which is never
+    /// given again as the inode is; the inode where there is no cookie yet, before 5.12.
     pub netns: u32,
     /// Index of the device in it.
     pub ifindex: u32,

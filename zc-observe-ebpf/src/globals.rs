@@ -66,6 +66,8 @@ pub struct Offsets {
     pub rtnl_link_ops_kind: u32,
     /// `net.ns.inum`.
     pub net_inum: u32,
+    /// `net.net_cookie`.
+    pub net_cookie: u32,
     /// `sock_common.skc_family`.
     pub sk_family: u32,
     /// `sock_common.skc_net.net`.
@@ -132,6 +134,7 @@ impl Offsets {
         dev_rtnl_link_ops: ABSENT,
         rtnl_link_ops_kind: ABSENT,
         net_inum: ABSENT,
+        net_cookie: ABSENT,
         sk_family: ABSENT,
         sk_net: ABSENT,
         sk_protocol: ABSENT,

@@ -17,8 +17,13 @@ use super::{
 /// The key of a device, and a note of its name and kind if it is new.
 #[inline(always)]
 pub fn note<C: EbpfContext>(ctx: &C, dev: u64) -> Option<DeviceKey> {
+    let net: u64 = read(dev, offset!(dev_net))?;
+    let cookie: u64 = read(net, offset!(net_cookie)).unwrap_or(0);
     let key = DeviceKey {
-        netns: read::<u64>(dev, offset!(dev_net)).and_then(|net| read(net, offset!(net_inum)))?,
+        netns: match cookie as u32 {
+            0 => read(net, offset!(net_inum))?,
+            cookie => cookie,
+        },
         ifindex: read(dev, offset!(dev_ifindex))?,
     };
     if DEVICES.get_ptr(key).is_none() {

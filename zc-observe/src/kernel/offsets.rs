@@ -104,6 +104,7 @@ const TABLE: &[Row] = rows! {
         dev_ifindex: "net_device" "ifindex", Always;
         dev_net: "net_device" "nd_net.net", Always;
         net_inum: "net" "ns.inum", Always;
+        net_cookie: "net" "net_cookie", Always;
     }
     "names of devices" {
         dev_name: "net_device" "name", Always;
