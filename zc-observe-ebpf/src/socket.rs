@@ -4,12 +4,11 @@
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct SocketVal {
-    /// Inode of the socket, which tells it from a later one at the same address.
-    pub inode: u64,
-    /// First id that counts. 64 bits wide, to be exchanged atomically.
-    pub base: u64,
-    /// `sk_zckey` as last counted; as wide for the same reason.
+    /// The socket's inode, which tells it from a later one at the same address, in the upper
+    /// half, and `sk_zckey` as last counted in the lower: one word, exchanged at once.
     pub next: u64,
+    /// The inode again, and the first id that counts.
+    pub base: u64,
     /// Where the next range goes in `gone`.
     pub cursor: u32,
     /// Always 0.

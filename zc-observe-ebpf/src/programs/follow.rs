@@ -49,36 +49,10 @@ pub const NO_ID: u64 = u64::MAX;
 #[inline(always)]
 pub fn account(probe: Probe, sk: u64, lo: u64, sending: bool) -> Option<SocketPtr> {
     let next: u32 = read(sk, offset!(sk_zckey))?;
-    let inode = socket::inode(sk);
-    let known = SOCKETS.get_ptr_mut(sk);
-    let entry = match known {
-        // SAFETY: a live map value.
-        Some(entry) if inode == 0 || unsafe { (*entry).inode } == inode => entry,
-        Some(entry) => {
-            // Another socket at the same address, maybe of somebody else.
-            sender::forget(sk);
-            let base = u64::from(first(next, lo));
-            // SAFETY: a live map value of a socket that is gone.
-            unsafe {
-                *entry = SocketVal {
-                    inode,
-                    base,
-                    next: base,
-                    ..SocketVal::default()
-                };
-            }
-            entry
-        }
+    let entry = match SOCKETS.get_ptr_mut(sk) {
+        Some(entry) => entry,
         None => {
-            sender::forget(sk);
-            let base = u64::from(first(next, lo));
-            let fresh = SocketVal {
-                inode,
-                base,
-                next: base,
-                ..SocketVal::default()
-            };
-            let _ = SOCKETS.insert(sk, fresh, u64::from(BPF_NOEXIST));
+            let _ = SOCKETS.insert(sk, SocketVal::default(), u64::from(BPF_NOEXIST));
             let Some(entry) = SOCKETS.get_ptr_mut(sk) else {
                 count::failed(MapId::Sockets);
                 count::lost(probe, 0);
@@ -87,26 +61,60 @@ pub fn account(probe: Probe, sk: u64, lo: u64, sending: bool) -> Option<SocketPt
             entry
         }
     };
-    if sending {
-        sender::learn_with_inode(sk, inode);
-    } else {
-        sender::learn_inode(sk, inode);
+    // SAFETY: a live map value.
+    let known = identity(unsafe { (*entry).next });
+    let inode = match socket::inode(sk) as u32 {
+        // Closed: it is the one that was there, if there was one.
+        0 if known == 0 => u32::MAX,
+        0 => known,
+        inode => inode,
+    };
+    if known != inode {
+        // Another socket at the same address, maybe of somebody else.
+        sender::forget(sk);
     }
-    // Exchanges add up to last minus first, in whatever order several CPUs come here.
+    if sending {
+        sender::learn_with_inode(sk, inode.into());
+    } else {
+        sender::learn_inode(sk, inode.into());
+    }
+    // Exchanges add up to last minus first, in whatever order several CPUs come here; the
+    // first of a socket finds the word of another one.
     // SAFETY: a field of a live map value.
-    let old = unsafe { swap(&raw mut (*entry).next, next.into()) } as u32;
-    given_out(probe, sk, next.wrapping_sub(old) as i32);
+    let old = unsafe { swap(&raw mut (*entry).next, word(inode, next)) };
+    if identity(old) == inode {
+        given_out(probe, sk, next.wrapping_sub(old as u32) as i32);
+    } else {
+        let base = first(next, lo);
+        // SAFETY: a field of a live map value.
+        unsafe { swap(&raw mut (*entry).base, word(inode, base)) };
+        // SAFETY: a live map value; ranges of a socket that is gone.
+        unsafe { (*entry).gone = [Range::default(); SocketVal::GONE] };
+        given_out(probe, sk, next.wrapping_sub(base) as i32);
+    }
     if lo != NO_ID {
         let lo = lo as u32;
         // SAFETY: a live map value.
-        let base = unsafe { (*entry).base } as u32;
-        if before(lo, base) {
+        let base = unsafe { (*entry).base };
+        if identity(base) == inode && before(lo, base as u32) {
             // SAFETY: a field of a live map value.
-            let old = unsafe { swap(&raw mut (*entry).base, lo.into()) } as u32;
-            given_out(probe, sk, old.wrapping_sub(lo) as i32);
+            let old = unsafe { swap(&raw mut (*entry).base, word(inode, lo)) };
+            given_out(probe, sk, (old as u32).wrapping_sub(lo) as i32);
         }
     }
     Some(entry)
+}
+
+/// Inode and id in one word.
+#[inline(always)]
+fn word(inode: u32, id: u32) -> u64 {
+    u64::from(inode) << 32 | u64::from(id)
+}
+
+/// The inode in such a word.
+#[inline(always)]
+pub fn identity(word: u64) -> u32 {
+    (word >> 32) as u32
 }
 
 /// The first id that counts: all of a socket that has given out one at most, else only

@@ -96,7 +96,7 @@ const EXCHANGES: usize = 4;
 #[inline(always)]
 fn count_whole(probe: Probe, socket: SocketPtr, sk: u64, whole: &Range) {
     // SAFETY: a live map value.
-    let inode = unsafe { (*socket).inode };
+    let inode = u64::from(follow::identity(unsafe { (*socket).next }));
     let key = NotificationKey {
         sk,
         inode,
