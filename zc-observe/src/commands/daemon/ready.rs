@@ -46,12 +46,28 @@ impl ReadyFile {
         })
     }
 
-    /// Removes what a daemon that was killed left behind.
+    /// Removes what a daemon that was killed left behind, and nothing else.
     pub(super) fn clear(path: &Path) -> io::Result<()> {
-        match fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
+        let refuse = |why: String| Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
+        match fs::symlink_metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error),
+            Ok(metadata) if !metadata.is_file() => {
+                return refuse("it is there and no regular file; left alone".to_owned());
+            }
+            Ok(_) => {}
         }
+        let content: Option<serde_json::Value> = serde_json::from_slice(&fs::read(path)?).ok();
+        let pid = content.and_then(|content| content.get("pid")?.as_u64());
+        let Some(pid) = pid else {
+            return refuse("it is there and no ready-file; left alone".to_owned());
+        };
+        if pid != u64::from(std::process::id()) && Path::new(&format!("/proc/{pid}")).exists() {
+            return refuse(format!(
+                "process {pid}, which wrote it, is alive; left alone"
+            ));
+        }
+        fs::remove_file(path)
     }
 }
 
