@@ -128,7 +128,7 @@ fn send(spec: &Spec, flows: &[Flow], counters: &Counters, stop: Stop<'_>) -> Don
                             Transport::Udp => receiver.datagrams(window),
                         }
                     })
-                }));
+                })?);
             }
             let sender = clone(&flow.sender)
                 .and_then(|socket| Sender::new(spec, socket, counters, stop, window))
@@ -150,7 +150,7 @@ fn send(spec: &Spec, flows: &[Flow], counters: &Counters, stop: Stop<'_>) -> Don
                     let _ = flow.sender.shutdown(std::net::Shutdown::Write);
                 }
                 done
-            }));
+            })?);
         }
         join(threads)
     })
@@ -168,7 +168,7 @@ fn listen(spec: &Spec, counters: &Counters, stop: Stop<'_>) -> Done {
                 costs(&counters.receiver_cpu, spec.receiver_cpu, || {
                     Receiver::new(spec, listener, counters, stop)?.datagrams(None)
                 })
-            }));
+            })?);
             return join(threads);
         }
         while threads.len() < spec.flows && !stop.now() {
@@ -185,7 +185,7 @@ fn listen(spec: &Spec, counters: &Counters, stop: Stop<'_>) -> Done {
                 costs(&counters.receiver_cpu, spec.receiver_cpu, || {
                     Receiver::new(spec, socket, counters, stop)?.stream(true)
                 })
-            }));
+            })?);
         }
         join(threads)
     })
@@ -216,14 +216,21 @@ fn spawn<'scope>(
     scope: &'scope Scope<'scope, '_>,
     stop: Stop<'scope>,
     work: impl FnOnce() -> Done + Send + 'scope,
-) -> ScopedJoinHandle<'scope, Done> {
-    scope.spawn(move || {
+) -> Result<ScopedJoinHandle<'scope, Done>, GenerateError> {
+    let run = move || {
         let done = work();
         if done.is_err() {
             stop.failed.store(true, Ordering::Release);
         }
         done
-    })
+    };
+    thread::Builder::new()
+        .spawn_scoped(scope, run)
+        .map_err(|error| {
+            // Those that run already must not wait for the one that never came.
+            stop.failed.store(true, Ordering::Release);
+            GenerateError::io("start a thread")(error)
+        })
 }
 
 /// Waits for all and returns the first failure.
