@@ -18,7 +18,7 @@ pub(crate) struct GuestTest {
 /// The tests.
 pub(crate) const TESTS: &[GuestTest] = &[GuestTest {
     name: "identities",
-    modules: &["ifb", "tun"],
+    modules: &["ifb", "tun", "veth"],
 }];
 
 /// Arguments for every test program: identities hold only while one test sends.

@@ -11,7 +11,9 @@
 mod support;
 
 use std::io::Read;
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::net::UdpSocket;
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread;
 
 use support::net::{ip, namespace, tap, tun, up};
 use support::{Seen, assert_nothing_lost, send, sends, watch};
@@ -199,6 +201,60 @@ fn a_packet_tap_copies_what_is_transmitted() {
     assert_eq!((seen.zerocopy, seen.copied), (count, count));
     if functions(&observer) {
         assert_copied("tap", &seen, "packet_tap_tx", "ifb", tapped.bytes);
+    }
+    assert_nothing_lost(&mut observer);
+}
+
+/// A pair of devices over two namespaces: copied where it is received, and there only.
+#[test]
+fn a_veth_pair_copies_what_is_delivered_behind_it() {
+    let mut observer = observer();
+    let count = sends() / 5;
+    let ((totals, delivered), seen) = watch(&mut observer, || {
+        namespace(|| {
+            let (hello, far) = mpsc::channel();
+            let (go, wait) = mpsc::channel::<()>();
+            thread::scope(|scope| {
+                let receiver = scope.spawn(move || {
+                    namespace(move || {
+                        hello.send(nix::unistd::gettid()).unwrap();
+                        wait.recv().unwrap();
+                        ip("link set veth0 up");
+                        ip("addr add 10.9.9.9/24 dev veth0");
+                        let socket = UdpSocket::bind("10.9.9.9:9").unwrap();
+                        hello.send(nix::unistd::gettid()).unwrap();
+                        let (mut bytes, mut buffer) = (0, [0; 4096]);
+                        for _ in 0..count {
+                            bytes += socket.recv(&mut buffer).unwrap() as u64;
+                        }
+                        bytes
+                    })
+                });
+                let other = far.recv().unwrap();
+                // The kernel names the peer.
+                ip("link add zc0 type veth");
+                ip(&format!("link set veth0 netns {other}"));
+                ip("link set zc0 up");
+                ip("addr add 10.9.9.1/24 dev zc0");
+                go.send(()).unwrap();
+                far.recv().unwrap();
+                let spec = Spec {
+                    // Slow enough for a receiver that reads one by one.
+                    rate: Some(2_000_000),
+                    ..towards(count)
+                };
+                (send(&spec), receiver.join().unwrap())
+            })
+        })
+    });
+    assert_eq!(delivered, totals.bytes, "all of it arrived");
+    assert_sends("veth", &observer, &totals, &seen);
+    assert_eq!(totals.completions_copied, count);
+    if functions(&observer) {
+        assert_copied("veth", &seen, delivery(&observer), "veth", delivered);
+    } else {
+        let received: u64 = seen.devices.iter().map(|(_, received, _)| received).sum();
+        assert_eq!(received, delivered, "{seen:?}");
     }
     assert_nothing_lost(&mut observer);
 }
